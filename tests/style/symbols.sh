@@ -1,0 +1,15 @@
+#!/bin/sh
+# Below the command line nothing ends the process or writes to the terminal: errors are values.
+# usage: symbols.sh ARCHIVE...
+set -eu
+
+bad=0
+for archive; do
+    found=$(nm -A -u "$archive" |
+        awk '$NF ~ /^(exit|_exit|_Exit|quick_exit|abort|printf|vprintf|puts|putchar|perror|stdout|stderr)$/')
+    if [ -n "$found" ]; then
+        echo "$found"
+        bad=1
+    fi
+done
+[ "$bad" = 0 ]
