@@ -10,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// The argument, unless it is NULL: then the process ends.
+void *memory_or_exit(void *memory);
+
 typedef struct Arena Arena;
 
 Arena *arena_create(void);
@@ -48,7 +51,9 @@ void text_vprintf(Text *text, const char *format, va_list args);
 void text_put(Text *text, const char *string);
 void text_write(Text *text, const void *bytes, size_t length);
 void text_double(Text *text, double value); // fewest digits that read back the same; "inf", "nan"
-void text_quoted(Text *text, const char *string); // "..." with the language's escapes
+                                            // and whole numbers keep a point: "3.0"
+void text_quoted(Text *text,
+                 const char *string); // "..." with the language's escapes; braces as they are
 void text_free(Text *text);
 
 // False on overflow; *out is then unspecified.

@@ -18,18 +18,20 @@ typedef struct Span {
     uint32_t begin, end;
 } Span;
 
-typedef enum DiagLevel { DIAG_ERROR, DIAG_WARNING, DIAG_NOTE } DiagLevel;
+typedef enum DiagLevel { DIAG_ERROR, DIAG_WARNING } DiagLevel;
 
 typedef struct Diags Diags;
 
 Diags *diags_create(void);
 void diags_destroy(Diags *diags);
 
-// Registers a source file; the text is copied when keep_text (needed to show lines).
+// Registers a source file. The text is copied; it may be NULL, then no lines are shown and labels
+// become notes.
 FileId diags_add_file(Diags *diags, const char *name, const char *text, size_t length);
 const char *diags_file_name(const Diags *diags, FileId file);
 
-// Starts a diagnostic. Notes, labels and help attach to the latest error or warning.
+// Starts a diagnostic. Notes, labels and help attach to the latest error or warning; of several
+// helps the first is kept. Texts are copied.
 void diag_error(Diags *diags, Span span, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void diag_warning(Diags *diags, Span span, const char *format, ...)
@@ -44,6 +46,7 @@ void diag_help(Diags *diags, const char *format, ...) __attribute__((format(prin
 uint32_t diags_error_count(const Diags *diags);
 uint32_t diags_warning_count(const Diags *diags);
 bool diags_full(const Diags *diags); // 20 errors were reached; further ones are counted, not kept
+                                     // (warnings likewise)
 
 // Appends everything, ordered by position (file, line, column), then clears nothing.
 void diags_render(const Diags *diags, Text *out);
