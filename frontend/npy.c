@@ -19,9 +19,13 @@ static const Code codes[NPY_COUNT] = {
 #undef X
 };
 
-const char *npy_descr(NpyCode code) { return codes[code].descr; }
+const char *npy_descr(NpyCode code) {
+    return codes[code].descr;
+}
 
-unsigned npy_item_bytes(NpyCode code) { return codes[code].bytes; }
+unsigned npy_item_bytes(NpyCode code) {
+    return codes[code].bytes;
+}
 
 // ---- the header, a literal of Python ---------------------------------------------------------
 
@@ -202,8 +206,8 @@ static bool read_literal(Reader *reader, Npy *out) {
     for (int which = 0; which < KEYS; which++)
         if (!seen[which]) return fail_at(reader, end, "key '%s' is missing", keys[which]);
     if (fortran && out->rank > 1)
-        return fail_at(reader, order_at, "fortran_order is True for rank %u: only row-major is read",
-                       out->rank);
+        return fail_at(reader, order_at,
+                       "fortran_order is True for rank %u: only row-major is read", out->rank);
     skip_spaces(reader);
     if (reader->at != reader->length)
         return fail_at(reader, reader->at, "only spaces may follow the dict");

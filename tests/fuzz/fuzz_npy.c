@@ -1,6 +1,7 @@
 // The .npy reader on arbitrary bytes: what it accepts must agree with the size of the input, and
 // come back the same when written and read again.
-#include <stdint.h>
+#include "tests/fuzz/fuzz.h"
+
 #include <stdlib.h>
 #include <string.h>
 

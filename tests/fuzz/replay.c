@@ -3,12 +3,11 @@
 // nothing.
 #include <dirent.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 // Runs one file; false when it can't be read.
 static bool replay_file(const char *path) {
@@ -41,7 +40,9 @@ static bool replay_file(const char *path) {
     return good;
 }
 
-static int is_visible(const struct dirent *entry) { return entry->d_name[0] != '.'; }
+static int is_visible(const struct dirent *entry) {
+    return entry->d_name[0] != '.';
+}
 
 int main(int argc, char **argv) {
     unsigned count = 0;

@@ -3,12 +3,13 @@
 # usage: headers.sh SOURCE_ROOT GENERATED_ROOT COMPILER
 set -eu
 cd "$1"
+folders=$(ls -d ir passes codegen runtime frontend tests examples 2>/dev/null) || true
 generated=$2
 compiler=$3
 
 count=0
 bad=0
-for header in $(find ir passes codegen runtime frontend tests -name '*.h' | LC_ALL=C sort); do
+for header in $(find $folders -name '*.h' | LC_ALL=C sort); do
     count=$((count + 1))
     if ! grep -q '^#pragma once' "$header"; then
         echo "$header: no #pragma once"

@@ -78,9 +78,9 @@ static void reads_good_files(void **state) {
                 NPY_B1, 0, 1);
     expect_read(make_file(1, 0, "{'descr': '<f2', 'fortran_order': True, 'shape': (4,)}\n", 8),
                 NPY_F2, 1, 4);
-    expect_read(make_file(1, 0, "{'descr': '<u4', 'fortran_order': False, 'shape': (7, 0, 9)}\n",
-                          0),
-                NPY_U4, 3, 0);
+    expect_read(
+        make_file(1, 0, "{'descr': '<u4', 'fortran_order': False, 'shape': (7, 0, 9)}\n", 0),
+        NPY_U4, 3, 0);
     expect_read(make_file(1, 0,
                           "{'descr': '|u1', 'fortran_order': False,"
                           " 'shape': (1, 1, 1, 1, 1, 1, 1, 2)}\n",
@@ -290,8 +290,12 @@ static void round_trips_through_a_file(void **state) {
 }
 
 static Npy array_of(NpyCode code, uint64_t count, const void *data) {
-    Npy array = {.code = code, .rank = 1, .size = {(int64_t)count}, .count = count,
-                 .data_offset = 128, .bytes = count * npy_item_bytes(code)};
+    Npy array = {.code = code,
+                 .rank = 1,
+                 .size = {(int64_t)count},
+                 .count = count,
+                 .data_offset = 128,
+                 .bytes = count * npy_item_bytes(code)};
     array.data = malloc(array.bytes);
     assert_non_null(array.data);
     memcpy(array.data, data, array.bytes);
