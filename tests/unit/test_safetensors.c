@@ -445,11 +445,10 @@ static void shards(void **state) {
         ADEPT_ERROR_FORMAT);
     assert_non_null(strstr(error.detail, "tensor \"a\" is in "));
 
-    write_file(
-        "w.index.json",
+    static const char good[] =
         "{\"metadata\":{\"total_size\":4.5e3,\"x\":null,\"y\":\"\"},\n\"weight_map\":"
-        "{\"c.weight\":\"2.safetensors\",\"a\":\"1.safetensors\",\"b\":\"2.safetensors\"}}\n",
-        143);
+        "{\"c.weight\":\"2.safetensors\",\"a\":\"1.safetensors\",\"b\":\"2.safetensors\"}}\n";
+    write_file("w.index.json", good, strlen(good));
     Weights weights;
     assert_int_equal(weights_open(&weights, in_folder("w.index.json"), &error), ADEPT_OK);
     assert_int_equal(weights.file_count, 2);
