@@ -1,0 +1,6 @@
+#include "frontend/commands.h"
+
+const CliCommand *const cli_commands[] = {
+    &cmd_help,
+    NULL,
+};

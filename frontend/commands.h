@@ -1,0 +1,6 @@
+// The commands of the program, one file each: frontend/cmd_<name>.c.
+#pragma once
+
+#include "frontend/cli.h"
+
+extern const CliCommand cmd_help;
