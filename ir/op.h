@@ -45,14 +45,20 @@ typedef enum AttrKind {
     ATTR_DTYPE,
     ATTR_STRING, // one of the words listed in AttrSpec.words
     ATTR_SIZE,   // a dim expression
-    ATTR_SIZES,  // list of dim expressions
-    ATTR_SCALAR  // number or bool as written: `value` of full and pad
+    ATTR_SIZES,  // list of dim expressions; one alone counts as a list of one
+    ATTR_INTS,   // list of constant integers; a list of one and the integer are the same
+    ATTR_PAIRS,  // sizes per axis, before and after: an int, [h, w], [[top, bottom], [left, right]]
+                 // or a word (padding); pad's widths are always pairs
+    ATTR_SCALAR  // number, bool or size as written: `value` of full, pad and unfold
 } AttrKind;
 
-// A value of an attribute. ATTR_NONE_VALUE marks None (and a default that means None).
+// A value of an attribute. After inference it is in the one form that attr_equal and interning
+// rely on: axes count from 0, `None` is resolved where the op defines it, padding has no words and
+// is as short as it can be, a float tensor's scalar is a float.
 typedef struct Attr {
     bool present;  // false: None
-    bool is_float; // ATTR_SCALAR: f is meant, else i
+    bool is_float; // ATTR_SCALAR: f is meant
+    bool is_size;  // ATTR_SCALAR: size is meant (a dim as a number); neither: i
     union {
         int64_t i; // ATTR_INT, ATTR_BOOL, integer ATTR_SCALAR
         double f;
@@ -61,8 +67,14 @@ typedef struct Attr {
         Dim size;
         struct {
             const Dim *at;
-            uint32_t n;
+            uint32_t n;       // entries of `at`
+            bool pairs;       // ATTR_PAIRS: two entries an axis
+            const char *word; // ATTR_PAIRS: "same" or "valid" (then n is 0), else NULL
         } sizes;
+        struct {
+            const int64_t *at;
+            uint32_t n;
+        } ints;
     };
 } Attr;
 
@@ -73,7 +85,7 @@ typedef struct AttrSpec {
     AttrKind kind;
     bool required;            // no default
     const char *default_text; // as the language writes it; NULL with required; "None" allowed
-    const char *const *words; // ATTR_STRING: the allowed words, NULL-terminated
+    const char *const *words; // ATTR_STRING, ATTR_PAIRS: the allowed words, NULL-terminated
 } AttrSpec;
 
 // How an operand's dtype is checked before the rule runs.
@@ -109,7 +121,8 @@ typedef struct OpInfo {
     const char *name;
     OpClass class;
     OpStage gone_by;
-    bool internal; // only in dumps (`adept 1 ir`)
+    bool internal; // only in dumps (`adept 1 ir`), or written by a statement of its own
+    bool later;    // known, but refused as not supported yet
     OpPrecision precision;
     DtypeSet dtypes;
     OperandSpec operand[OP_OPERANDS_MAX];
@@ -123,9 +136,19 @@ typedef struct OpInfo {
 
 const OpInfo *op_info(OpId id);
 OpId op_find(const char *name);    // OP_NONE if unknown
-const char *const *op_names(void); // NULL-terminated, public ops, sorted: for suggestions
+const char *const *op_names(void); // NULL-terminated, all but internal ops: for suggestions
 int op_attr_index(const OpInfo *op, const char *name); // -1 if unknown
 int op_operand_index(const OpInfo *op, const char *name);
+const OperandSpec *op_operand_spec(const OpInfo *op, uint32_t index); // of the index-th operand
+uint32_t op_required_operands(const OpInfo *op);
+bool op_is_view(const OpInfo *op); // a move that reads one operand: it may be an inline view
+
+// What a rule could not decide: checked once per run, before any dispatch.
+typedef struct OpCheck {
+    Dim left, right;
+    DimRelation relation;
+    const char *message; // "%" marks the places of left and right (in this order), "%%" a percent
+} OpCheck;
 
 // One application of an op while its types are inferred. The rule reads operand types and
 // attributes (which it may normalise, e.g. padding="same" to pairs), and sets result types.
@@ -136,16 +159,38 @@ typedef struct OpCall {
     Diags *diags;
     Span span;
     const Span *operand_span;        // per operand, or NULL
-    const char *const *operand_name; // for messages, entries may be NULL
+    const char *const *operand_name; // for messages; NULL, or entries may be NULL
     uint32_t operands;
-    const Type *operand; // absent optional operands have dtype DT_NONE
-    Attr attr[OP_ATTRS_MAX];
+    const Type *operand;     // absent optional operands have dtype DT_NONE
+    const Type *declared;    // sources and states: the declared type
+    Attr attr[OP_ATTRS_MAX]; // all of them, see op_attr_defaults
     uint32_t results;
     Type *result; // arena; split has one a size
+    VEC(OpCheck) checks;
 } OpCall;
 
-bool op_infer(OpCall *call); // common dtype checks, then the rule; false after a diagnostic
-// The default of an attribute, parsed from the table.
+bool op_infer(OpCall *call); // common checks, then the rule; false after a diagnostic
+
+// The default of an attribute, parsed from the table; not present when it is None or required.
 Attr op_attr_default(DimTable *dims, Arena *arena, const AttrSpec *spec);
+void op_attr_defaults(DimTable *dims, Arena *arena, const OpInfo *op, Attr attr[OP_ATTRS_MAX]);
 bool attr_equal(AttrKind kind, const Attr *a, const Attr *b);
+uint64_t attr_hash(AttrKind kind, const Attr *attr, uint64_t seed);
+Attr attr_copy(Arena *arena, AttrKind kind, const Attr *attr); // lists and words into the arena
 void attr_print(const DimTable *dims, AttrKind kind, const Attr *attr, Text *out);
+
+// Attribute values; lists are not copied.
+Attr attr_none(void);
+Attr attr_int(int64_t value);  // ATTR_INT, ATTR_BOOL, ATTR_SCALAR
+Attr attr_float(double value); // ATTR_FLOAT, ATTR_SCALAR
+Attr attr_dtype(DType dtype);
+Attr attr_string(const char *word);
+Attr attr_size(Dim size); // ATTR_SIZE, ATTR_SCALAR
+Attr attr_sizes(const Dim *sizes, uint32_t count);
+Attr attr_ints(const int64_t *values, uint32_t count);
+Attr attr_pairs(const Dim *before_after, uint32_t axes);
+
+// Reading: the entry of an axis, where one entry may stand for all axes.
+int64_t attr_int_of(const Attr *ints, uint32_t axis);
+void attr_pair_of(const Attr *pairs, uint32_t axis, Dim *before, Dim *after);
+bool attr_ints_has(const Attr *ints, int64_t value);
