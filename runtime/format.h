@@ -9,6 +9,7 @@
 // offset into ADX_EXPRS; ADX_NONE stands for "none". first/count pairs index record arrays.
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define ADX_MAGIC                                                                                  \
@@ -65,8 +66,9 @@ enum AdxSectionKind {
 // Element types: X(id, number, bytes)
 #define ADX_DTYPES(X)                                                                              \
     X(F32, 1, 4)                                                                                   \
-    X(F16, 2, 2) X(BF16, 3, 2) X(F8E4M3, 4, 1) X(F8E5M2, 5, 1) X(I32, 6, 4) X(U32, 7, 4)           \
-        X(I8, 8, 1) X(U8, 9, 1) X(BOOL, 10, 1)
+    X(F16, 2, 2)                                                                                   \
+    X(BF16, 3, 2) X(F8E4M3, 4, 1) X(F8E5M2, 5, 1) X(I32, 6, 4) X(U32, 7, 4) X(I8, 8, 1)            \
+        X(U8, 9, 1) X(BOOL, 10, 1)
 enum AdxDType {
 #define X(id, number, bytes) ADX_##id = number,
     ADX_DTYPES(X)
@@ -77,7 +79,8 @@ enum AdxDType {
 // same).
 #define ADX_FEATURES(X)                                                                            \
     X(STORAGE16, 0)                                                                                \
-    X(STORAGE8, 1) X(FLOAT16, 2) X(INT8, 3) X(SUBGROUP_ARITHMETIC, 4) X(SUBGROUP_SHUFFLE, 5)       \
+    X(STORAGE8, 1)                                                                                 \
+    X(FLOAT16, 2) X(INT8, 3) X(SUBGROUP_ARITHMETIC, 4) X(SUBGROUP_SHUFFLE, 5)                      \
         X(SUBGROUP_SIZE_CONTROL, 6) X(COOPERATIVE_MATRIX, 7) X(BFLOAT16, 8) X(MEMORY_MODEL, 9)     \
             X(DENORM_PRESERVE16, 10) X(ROUNDING_RTE16, 11) X(SIGNED_ZERO_INF_NAN32, 12)            \
                 X(ROUNDING_RTE32, 13) X(SPIRV16, 14)
@@ -235,3 +238,6 @@ typedef struct AdxModelInfo {
     uint32_t flags;      // 1: strict rounding
     uint64_t param_bytes, state_bytes, const_bytes;
 } AdxModelInfo;
+
+// SHA-256 (FIPS 180-4) of a byte string; used for AdxHeader.hash by writer and reader.
+void adx_sha256(const void *bytes, size_t length, uint8_t hash[32]);
