@@ -20,17 +20,16 @@ typedef struct AdeptBuffer AdeptBuffer;
 
 // Element types; the codes are those of the package (runtime/format.h).
 typedef enum AdeptDType {
-    ADEPT_F32,
+    ADEPT_F32 = 1,
     ADEPT_F16,
     ADEPT_BF16,
+    ADEPT_F8E4M3,
+    ADEPT_F8E5M2,
     ADEPT_I32,
     ADEPT_U32,
     ADEPT_I8,
     ADEPT_U8,
-    ADEPT_BOOL,
-    ADEPT_F8E4M3,
-    ADEPT_F8E5M2,
-    ADEPT_DTYPE_COUNT
+    ADEPT_BOOL
 } AdeptDType;
 
 // The language's name of a dtype ("f32"); NULL for a number that is none.
