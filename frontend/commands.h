@@ -4,3 +4,4 @@
 #include "frontend/cli.h"
 
 extern const CliCommand cmd_help;
+extern const CliCommand cmd_ops;
