@@ -1,6 +1,7 @@
 #include "frontend/commands.h"
 
 const CliCommand *const cli_commands[] = {
+    &cmd_devices,
     &cmd_ops,
     &cmd_help,
     NULL,

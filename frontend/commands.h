@@ -3,5 +3,6 @@
 
 #include "frontend/cli.h"
 
+extern const CliCommand cmd_devices;
 extern const CliCommand cmd_help;
 extern const CliCommand cmd_ops;
