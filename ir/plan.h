@@ -37,8 +37,25 @@ typedef struct Placement {
 //   keep           row family: 1 registers hold the row between phases, 0 it is read again
 #define SCHEDULE_FIELDS(X)                                                                         \
     X(local)                                                                                       \
-    X(tile_m) X(tile_n) X(tile_k) X(reg_m) X(reg_n) X(lanes) X(rows) X(vec) X(items) X(subgroup)   \
-        X(frag_m) X(frag_n) X(frag_k) X(warp_m) X(warp_n) X(stages) X(unroll) X(split_k) X(keep)
+    X(tile_m)                                                                                      \
+    X(tile_n)                                                                                      \
+    X(tile_k)                                                                                      \
+    X(reg_m)                                                                                       \
+    X(reg_n)                                                                                       \
+    X(lanes)                                                                                       \
+    X(rows)                                                                                        \
+    X(vec)                                                                                         \
+    X(items)                                                                                       \
+    X(subgroup)                                                                                    \
+    X(frag_m)                                                                                      \
+    X(frag_n)                                                                                      \
+    X(frag_k)                                                                                      \
+    X(warp_m)                                                                                      \
+    X(warp_n)                                                                                      \
+    X(stages)                                                                                      \
+    X(unroll)                                                                                      \
+    X(split_k)                                                                                     \
+    X(keep)
 
 typedef struct Schedule {
 #define X(field) uint32_t field;

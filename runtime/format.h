@@ -67,8 +67,14 @@ enum AdxSectionKind {
 #define ADX_DTYPES(X)                                                                              \
     X(F32, 1, 4)                                                                                   \
     X(F16, 2, 2)                                                                                   \
-    X(BF16, 3, 2) X(F8E4M3, 4, 1) X(F8E5M2, 5, 1) X(I32, 6, 4) X(U32, 7, 4) X(I8, 8, 1)            \
-        X(U8, 9, 1) X(BOOL, 10, 1)
+    X(BF16, 3, 2)                                                                                  \
+    X(F8E4M3, 4, 1)                                                                                \
+    X(F8E5M2, 5, 1)                                                                                \
+    X(I32, 6, 4)                                                                                   \
+    X(U32, 7, 4)                                                                                   \
+    X(I8, 8, 1)                                                                                    \
+    X(U8, 9, 1)                                                                                    \
+    X(BOOL, 10, 1)
 enum AdxDType {
 #define X(id, number, bytes) ADX_##id = number,
     ADX_DTYPES(X)
@@ -80,10 +86,19 @@ enum AdxDType {
 #define ADX_FEATURES(X)                                                                            \
     X(STORAGE16, 0)                                                                                \
     X(STORAGE8, 1)                                                                                 \
-    X(FLOAT16, 2) X(INT8, 3) X(SUBGROUP_ARITHMETIC, 4) X(SUBGROUP_SHUFFLE, 5)                      \
-        X(SUBGROUP_SIZE_CONTROL, 6) X(COOPERATIVE_MATRIX, 7) X(BFLOAT16, 8) X(MEMORY_MODEL, 9)     \
-            X(DENORM_PRESERVE16, 10) X(ROUNDING_RTE16, 11) X(SIGNED_ZERO_INF_NAN32, 12)            \
-                X(ROUNDING_RTE32, 13) X(SPIRV16, 14)
+    X(FLOAT16, 2)                                                                                  \
+    X(INT8, 3)                                                                                     \
+    X(SUBGROUP_ARITHMETIC, 4)                                                                      \
+    X(SUBGROUP_SHUFFLE, 5)                                                                         \
+    X(SUBGROUP_SIZE_CONTROL, 6)                                                                    \
+    X(COOPERATIVE_MATRIX, 7)                                                                       \
+    X(BFLOAT16, 8)                                                                                 \
+    X(MEMORY_MODEL, 9)                                                                             \
+    X(DENORM_PRESERVE16, 10)                                                                       \
+    X(ROUNDING_RTE16, 11)                                                                          \
+    X(SIGNED_ZERO_INF_NAN32, 12)                                                                   \
+    X(ROUNDING_RTE32, 13)                                                                          \
+    X(SPIRV16, 14)
 enum AdxFeature {
 #define X(id, bit) ADX_FEATURE_##id = 1 << (bit),
     ADX_FEATURES(X)
