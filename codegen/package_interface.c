@@ -1,7 +1,7 @@
 // The package's side that the host sees: dims, asserts, inputs, outputs, states, weights,
 // constants.
 #include "codegen/package_writer.h"
-#include "ir/number.h"
+#include "codegen/weights.h"
 
 #include <string.h>
 
@@ -69,180 +69,39 @@ static void put_tensor(PackageWriter *w, enum AdxSectionKind kind, const char *n
     package_put(w, kind, &record, sizeof record);
 }
 
-// Enclosing repeats of a node, outermost first.
-static uint32_t enclosing_repeats(const Graph *g, NodeId id, NodeId repeats[8]) {
-    uint32_t count = 0;
-    for (RegionId r = graph_node(g, id)->region; r > 1;) {
-        NodeId owner = g->regions.at[r].owner;
-        if (graph_node(g, owner)->kind == NODE_REPEAT && count < 8) repeats[count++] = owner;
-        r = graph_node(g, owner)->region;
-    }
-    for (uint32_t i = 0; i < count / 2; i++) {
-        NodeId other = repeats[i];
-        repeats[i] = repeats[count - 1 - i];
-        repeats[count - 1 - i] = other;
-    }
-    return count;
+static AdxState state_record(PackageWriter *w, const WeightRecord *state) {
+    AdxState record = {.name = package_string(w, state->key),
+                       .dtype = package_dtype(state->dtype),
+                       .rank = state->rank,
+                       .offset = state->offset,
+                       .bytes = state->bytes,
+                       .fill = graph_node(w->graph, state->node)->decl->fill};
+    memcpy(record.size, state->size, sizeof record.size);
+    return record;
 }
 
-// The key with "{name}" of each repeat replaced by its trip, and "{*}" by part.
-static char *expand_key(PackageWriter *w, const char *key, const NodeId *repeats, uint32_t count,
-                        const int64_t *trip, int64_t part) {
-    Text text = {0};
-    for (const char *at = key; *at;) {
-        const char *close = *at == '{' ? strchr(at, '}') : NULL;
-        if (!close) {
-            text_write(&text, at++, 1);
-            continue;
-        }
-        size_t length = (size_t)(close - at - 1);
-        if (length == 1 && at[1] == '*') text_printf(&text, "%lld", (long long)part);
-        for (uint32_t i = 0; i < count; i++) {
-            const DimTable *dims = w->graph->dims;
-            Dim symbol = graph_node(w->graph, repeats[i])->trip;
-            for (uint32_t s = 0; s < dim_symbol_count(dims); s++) {
-                const char *name = dim_symbol_name(dims, s);
-                if (dim_symbol_at(dims, s) == symbol && strlen(name) == length &&
-                    !strncmp(name, at + 1, length)) {
-                    text_printf(&text, "%lld", (long long)trip[i]);
-                }
-            }
-        }
-        at = close + 1;
-    }
-    char *result = arena_strndup(w->arena, text.data ? text.data : "", text.len);
-    text_free(&text);
-    return result;
+static void put_state(void *user, const WeightRecord *state) {
+    AdxState record = state_record(user, state);
+    package_put(user, ADX_STATES, &record, sizeof record);
 }
 
-typedef void PutTrip(PackageWriter *w, NodeId id, const NodeId *repeats, uint32_t count,
-                     const int64_t *trip);
-
-static void for_each_trip(PackageWriter *w, NodeId id, PutTrip *put) {
-    NodeId repeats[8];
-    int64_t trip[8];
-    uint32_t count = enclosing_repeats(w->graph, id, repeats);
-    for (uint32_t i = 0; i < count; i++) {
-        const Node *repeat = graph_node(w->graph, repeats[i]);
-        trip[i] = repeat->lo;
-        if (repeat->lo >= repeat->hi) return;
-    }
-    for (;;) {
-        put(w, id, repeats, count, trip);
-        uint32_t i = count;
-        while (i > 0 && ++trip[i - 1] == graph_node(w->graph, repeats[i - 1])->hi) {
-            trip[i - 1] = graph_node(w->graph, repeats[i - 1])->lo;
-            i--;
-        }
-        if (i == 0) return;
-    }
-}
-
-// A dim of constants and the trips of the enclosing repeats.
-static uint64_t eval_trip(PackageWriter *w, Dim dim, const NodeId *repeats, uint32_t count,
-                          const int64_t *trip) {
-    const DimTable *dims = w->graph->dims;
-    int64_t symbols[64] = {0}, value = 0;
-    for (uint32_t s = 0; s < dim_symbol_count(dims) && s < 64; s++) {
-        for (uint32_t i = 0; i < count; i++) {
-            if (dim_symbol_at(dims, s) == graph_node(w->graph, repeats[i])->trip) {
-                symbols[s] = trip[i];
-            }
-        }
-    }
-    dim_eval(dims, dim, symbols, &value);
-    return (uint64_t)value;
-}
-
-static void const_sizes(PackageWriter *w, const Type *type, uint64_t size[8]) {
-    for (int i = 0; i < type->rank; i++) {
-        int64_t value = 0;
-        dim_is_const(w->graph->dims, type->size[i], &value);
-        size[i] = (uint64_t)value;
-    }
-}
-
-static void put_state(PackageWriter *w, NodeId id, const NodeId *repeats, uint32_t count,
-                      const int64_t *trip) {
-    const Node *node = graph_node(w->graph, id);
-    const Type *type = &graph_value(w->graph, node->result[0])->type;
-    const Placement *place = plan_placement(w->program->plan, node->result[0]);
-    if (!place) return; // never read nor updated
-    AdxState record = {
-        .name = package_string(w, expand_key(w, node->decl->key, repeats, count, trip, 0)),
-        .dtype = package_dtype(type->dtype),
-        .rank = type->rank,
-        .offset = eval_trip(w, place->offset, repeats, count, trip),
-        .fill = node->decl->fill};
-    const_sizes(w, type, record.size);
-    record.bytes = eval_trip(w, type_bytes(w->graph->dims, type), repeats, count, trip);
-    package_put(w, ADX_STATES, &record, sizeof record);
-}
-
-static uint32_t unit_of(const PackageWriter *w, ValueId param) {
-    const Plan *plan = w->program->plan;
-    for (uint32_t u = 0; u < plan->units.len; u++) {
-        for (uint32_t i = 0; i < plan->units.at[u].params.len; i++) {
-            if (plan->units.at[u].params.at[i] == param) return u;
-        }
-    }
-    return ADX_NONE;
-}
-
-static void put_param(PackageWriter *w, NodeId id, const NodeId *repeats, uint32_t count,
-                      const int64_t *trip) {
-    const Node *node = graph_node(w->graph, id);
-    Type type = graph_value(w->graph, node->result[0])->type;
-    const Placement *place = plan_placement(w->program->plan, node->result[0]);
-    if (!place) return; // no step reads it
-    type.dtype = node->decl->stored;
-    AdxParam record = {.dtype = package_dtype(type.dtype),
-                       .rank = type.rank,
-                       .packed = place->kind == BUF_PARAM,
-                       .offset = eval_trip(w, place->offset, repeats, count, trip),
+static void put_param(void *user, const WeightRecord *weight) {
+    PackageWriter *w = user;
+    const Node *node = graph_node(w->graph, weight->node);
+    AdxParam record = {.key = package_string(w, weight->key),
+                       .dtype = package_dtype(weight->dtype),
+                       .rank = weight->rank,
+                       .packed = weight->kind == BUF_PARAM,
+                       .offset = weight->offset,
+                       .bytes = weight->bytes,
                        .file = package_string(w, w->graph->file),
-                       .unit = unit_of(w, node->result[0])};
+                       .unit = weight->unit};
     if (node->locs) {
         record.line = node->loc[0].line;
         record.column = node->loc[0].column;
     }
-    const_sizes(w, &type, record.size);
-    record.bytes = eval_trip(w, type_bytes(w->graph->dims, &type), repeats, count, trip);
-    uint64_t parts = 1;
-    if (node->decl->stack) { // one tensor a part, without the leading axis
-        parts = record.size[0];
-        record.rank--;
-        memmove(record.size, record.size + 1, 7 * sizeof *record.size);
-        record.bytes = parts ? record.bytes / parts : 0;
-    }
-    for (uint64_t part = 0; part < parts; part++) {
-        record.key =
-            package_string(w, expand_key(w, node->decl->key, repeats, count, trip, (int64_t)part));
-        package_put(w, ADX_PARAMS, &record, sizeof record);
-        record.offset += record.bytes;
-    }
-}
-
-// Constants lie in BUF_CONST where the plan put them.
-static void put_const(PackageWriter *w, NodeId id) {
-    const Node *node = graph_node(w->graph, id);
-    const Type *type = &graph_value(w->graph, node->result[0])->type;
-    const Placement *place = plan_placement(w->program->plan, node->result[0]);
-    int64_t offset = 0, elements = 0;
-    if (!place || place->kind != BUF_CONST) return;
-    dim_is_const(w->graph->dims, place->offset, &offset);
-    dim_is_const(w->graph->dims, type_elements(w->graph->dims, type), &elements);
-    Text *out = &w->section[ADX_CONSTS];
-    static const char zeros[256];
-    while (out->len < (size_t)offset) {
-        size_t gap = (size_t)offset - out->len;
-        text_write(out, zeros, gap < sizeof zeros ? gap : sizeof zeros);
-    }
-    for (int64_t i = 0; i < elements; i++) {
-        uint8_t bytes[4];
-        number_store(type->dtype, node->decl->const_data[i], bytes);
-        text_write(out, bytes, dtype_bytes(type->dtype));
-    }
+    memcpy(record.size, weight->size, sizeof record.size);
+    package_put(w, ADX_PARAMS, &record, sizeof record);
 }
 
 void package_interface(PackageWriter *w) {
@@ -256,17 +115,12 @@ void package_interface(PackageWriter *w) {
     }
     for (NodeId id = 1; id < g->nodes.len; id++) {
         const Node *node = graph_node(g, id);
-        if (node->kind != NODE_OP || !node->decl) continue;
-        if (node->op == OP_INPUT) {
-            const Value *value = graph_value(g, node->result[0]);
-            const char *host = node->decl->host_name;
-            put_tensor(w, ADX_INPUTS, host ? host : value->name, &value->type);
-        } else if (node->op == OP_PARAM) {
-            for_each_trip(w, id, put_param);
-        } else if (node->op == OP_STATE) {
-            for_each_trip(w, id, put_state);
-        } else if (node->op == OP_CONST) {
-            put_const(w, id);
-        }
+        if (node->kind != NODE_OP || node->op != OP_INPUT) continue;
+        const Value *value = graph_value(g, node->result[0]);
+        const char *host = node->decl->host_name;
+        put_tensor(w, ADX_INPUTS, host ? host : value->name, &value->type);
     }
+    weights_visit(w->program->plan, put_param, w);
+    states_visit(w->program->plan, put_state, w);
+    consts_write(w->program->plan, &w->section[ADX_CONSTS]);
 }
