@@ -161,7 +161,7 @@ static void bad_names(void **state) {
     (void)state;
     char header[1200] = "{\"";
     memset(header + 2, 'n', 1025);
-    strcpy(header + 2 + 1025, TENSOR("", "U8", "[1]", "[0,1]") + 1);
+    strcpy(header + 2 + 1025, &TENSOR("", "U8", "[1]", "[0,1]")[1]);
     strcat(header, "}");
     refuse(header, 1, "1 to 1,024 bytes");
 }
