@@ -68,7 +68,7 @@ static bool lower_of_atoms(DimTable *table, const Poly *poly, unsigned depth, in
     if (!derivative(table, poly, atom, &slope, &linear)) return range.known;
     Range sign = poly_range(table, &slope), ends = table->atoms.at[atom].range;
     if (!ends.known) return range.known;
-    bool rises = sign.known && sign.lo >= 0, falls = sign.known && sign.hi <= 0;
+    bool rises = sign.known && sign.lo >= 0, falls = !rises && sign.known && sign.hi <= 0;
     if (!rises && !falls && !linear) return range.known;
     int64_t at_low = INT64_MAX, at_high = INT64_MAX;
     if (!falls && (!replace_by_value(table, poly, atom, ends.lo, &low) ||
