@@ -112,19 +112,19 @@ static void print_instr(const Kernel *kernel, const uint32_t *number, KVal value
     if (kop_extras(instr->op) & KX_BLOCK) text_put(out, " {");
 }
 
-static uint32_t *number_values(const Kernel *kernel) {
-    uint32_t *number = calloc(kernel->code.len, sizeof *number);
+static uint32_t *number_values(const Kernel *kernel, Arena *arena) {
+    uint32_t *number = arena_alloc(arena, kernel->code.len * sizeof *number);
     uint32_t next = 0;
-    if (number == NULL) abort();
     for (KVal v = 1; v < kernel->code.len; v++)
         if (is_numbered(kernel_at(kernel, v))) number[v] = next++;
     return number;
 }
 
 void kernel_print_instr(const Kernel *kernel, KVal value, Text *out) {
-    uint32_t *number = number_values(kernel);
+    Arena *arena = arena_create();
+    uint32_t *number = number_values(kernel, arena);
     print_instr(kernel, number, value, out);
-    free(number);
+    arena_destroy(arena);
 }
 
 static void print_param(const KParam *param, Text *out) {
@@ -166,7 +166,8 @@ static void print_head(const Kernel *kernel, Text *out) {
 }
 
 void kernel_print(const Kernel *kernel, Text *out) {
-    uint32_t *number = number_values(kernel);
+    Arena *arena = arena_create();
+    uint32_t *number = number_values(kernel, arena);
     unsigned depth = 1;
     print_head(kernel, out);
     for (KVal v = 1; v < kernel->code.len; v++) {
@@ -179,5 +180,5 @@ void kernel_print(const Kernel *kernel, Text *out) {
         if (op == K_LOOP || op == K_IF || op == K_ELSE) depth++;
     }
     text_put(out, "}\n");
-    free(number);
+    arena_destroy(arena);
 }
