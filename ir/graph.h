@@ -1,16 +1,18 @@
 // The tensor graph: what all graph passes read and write, what `adept 1 ir` prints.
 //
-// Nodes and values are numbered; a graph, its dim table and all it points to live in one arena.
+// Nodes and values are numbered; a graph and all it points to live in one arena. The dim table has
+// an arena of its own, which a graph shares with its copies: a Dim means the same in all of them.
 // A node applies an op of the op table to values and yields values. Regions (the model body, the
 // body of a repeat, a `fused` group) list nodes in program order; every operand is defined earlier
 // in the same region or an enclosing one (or is a result of a `fused` before it).
 //
 // A move node with `inline_view` set is not computed: its consumers read through it. Such nodes
-// print nested in their consumers. graph_view composes them into one View.
+// print nested in their consumers. graph_view composes them into one View. A rank-0 `full` with the
+// flag is a number written as an operand.
 //
 // The builder interns: the same op on the same operands and attributes in the same region is the
-// same node (sources and state updates excepted). A pass reads one graph and builds another with
-// graph_begin_copy / graph_copy_node, so that unreached nodes vanish.
+// same node (declared tensors and state updates excepted). A pass reads one graph and builds
+// another with graph_begin_copy / graph_copy_node, so that unreached nodes vanish.
 #pragma once
 
 #include "ir/op.h"
@@ -54,7 +56,8 @@ typedef struct Node {
     RegionId region; // it stands in
     RegionId body;   // NODE_REPEAT, NODE_FUSED
     uint32_t operands, results, locs;
-    ValueId *operand; // absent optional operands are 0; NODE_REPEAT: initial carried values
+    ValueId *operand; // absent optional operands are 0, trailing ones not counted in `operands`;
+                      // NODE_REPEAT: initial carried values
     ValueId *result;  // NODE_FUSED: the inner values visible outside
     Attr *attr;       // one per AttrSpec of the op, in table order
     Decl *decl;
@@ -66,6 +69,7 @@ typedef struct Node {
     // NODE_FUSED: name and family ("map", "row", "contract" ...), and whether it runs in prepare.
     const char *name, *family;
     bool prepare;
+    const char *reason; // why the dispatch is needed, where that is not plain (copies); or NULL
 } Node;
 
 typedef struct Region {
@@ -117,7 +121,8 @@ static inline const OpInfo *graph_op(const Graph *g, NodeId id) {
 }
 
 // Adds (or finds) a node in the current region. Missing attributes take their defaults. Types are
-// inferred; false and a diagnostic on a misuse. result may be NULL when the op has one result.
+// inferred; 0 and a diagnostic (if diags is not NULL) on a misuse. result may be NULL when the op
+// has one result.
 typedef struct NodeSpec {
     OpId op;
     const ValueId *operand;
@@ -127,6 +132,7 @@ typedef struct NodeSpec {
     const Loc *loc;
     uint32_t locs;
     const char *name; // wish for the (first) result; made unique
+    bool exact_name;  // the name was reserved for this value
     const Decl *decl; // copied
     const Type *type; // sources: the declared type
     Span span;        // for diagnostics
@@ -136,10 +142,13 @@ NodeId graph_add(Graph *g, Diags *diags, const NodeSpec *spec); // 0 after a dia
 ValueId graph_result(const Graph *g, NodeId node, uint32_t index);
 
 // Regions. Between begin and end, graph_add puts nodes into the new region.
+// The counter's symbol is named `trip` unless that name means something else here: keys are written
+// with the name of the node's `trip`. 0 after a counter's name or number has run out.
 NodeId graph_begin_repeat(Graph *g, const char *trip, int64_t lo, int64_t hi, const ValueId *init,
                           uint32_t carried, const Loc *loc, uint32_t locs);
 void graph_end_repeat(Graph *g, NodeId repeat, const ValueId *yield); // its results become visible
 NodeId graph_begin_fused(Graph *g, const char *name, const char *family, bool prepare);
+// State updates of the body need not be listed; they are added to the results.
 void graph_end_fused(Graph *g, NodeId fused, const ValueId *result, uint32_t results);
 RegionId graph_region(const Graph *g);
 
@@ -147,21 +156,33 @@ void graph_add_output(Graph *g, const char *name, const char *host_name, ValueId
 void graph_add_assert(Graph *g, Assertion assertion);
 ValueId graph_find(const Graph *g, const char *name); // value of that name; 0 if none
 const char *graph_unique_name(Graph *g, const char *wish);
+// Keeps a name for the value that asks for it with exact_name.
+void graph_reserve_name(Graph *g, const char *name);
+// Renames a value; the wish is made unique unless the name was reserved and exact is set.
+void graph_name(Graph *g, ValueId value, const char *wish, bool exact);
 
-// Copying for passes. The copy starts with the same dims (symbols, facts), asserts, model name and
-// file; map has one entry a value of `from` (0: not copied yet) and is kept up by graph_copy_node.
+// Copying for passes. The copy starts with the same dim table, asserts, model name, file and stage;
+// names of `from` are reserved. map has one entry a value of `from` (0: not copied yet) and is kept
+// up by graph_copy_node.
 typedef struct GraphCopy {
     const Graph *from;
     Graph *to;
-    ValueId *map; // value of from -> value of to
+    ValueId *map;                       // value of from -> value of to
+    const bool *live_node, *live_value; // of from: what outputs and state updates need
 } GraphCopy;
 GraphCopy graph_begin_copy(const Graph *from);
-NodeId graph_copy_node(GraphCopy *copy, NodeId node); // operands mapped; repeat and fused whole
+// Operands must be mapped. A repeat or fused is copied with what is live of its body and of its
+// carried values (the map of others stays 0).
+NodeId graph_copy_node(GraphCopy *copy, NodeId node);
 ValueId graph_mapped(GraphCopy *copy, ValueId value);
 void graph_copy_outputs(GraphCopy *copy);
 // Which nodes outputs and state updates need: one flag a node (arena of the graph).
+// Carried values of a repeat that nothing needs do not count.
 bool *graph_live_nodes(const Graph *g);
-uint32_t *graph_use_counts(const Graph *g); // per value: operand uses plus outputs
+// Per value: uses as an operand, yield or output (arena of the graph).
+uint32_t *graph_use_counts(const Graph *g);
+NodeId graph_state_of(const Graph *g, ValueId value); // the state it is a version of; 0 if none
+bool graph_is_literal(const Graph *g, ValueId value); // an inline number
 
 // Composes inline move nodes from `value` down to the value that memory (or a kernel) holds.
 // False when a limit of views is exceeded.

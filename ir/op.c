@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "ir/infer.h"
+
 // The inner macros of ir/ops.def. A list is its entries and their count.
 // clang-format off
 #define LIST_OF(type, ...) {__VA_ARGS__}, sizeof((type[]){__VA_ARGS__}) / sizeof(type)
@@ -28,7 +30,7 @@
 
 #define OP(id, name, class, gone_by, flags, precision, dtypes, operands, attrs, infer, scalar, doc) \
     [OP_##id] = {OP_##id, name, OC_##class, STAGE_##gone_by, flags, OPREC_##precision, \
-                 DS_##dtypes, operands, attrs, NULL, scalar, doc},
+                 DS_##dtypes, operands, attrs, infer, scalar, doc},
 static const OpInfo op_table[OP_COUNT] = {
 #include "ir/ops.def"
 };

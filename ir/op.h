@@ -156,7 +156,7 @@ typedef struct OpCall {
     const OpInfo *op;
     DimTable *dims;
     Arena *arena;
-    Diags *diags;
+    Diags *diags; // NULL: no messages are wanted
     Span span;
     const Span *operand_span;        // per operand, or NULL
     const char *const *operand_name; // for messages; NULL, or entries may be NULL

@@ -1,0 +1,119 @@
+// Chains of inline moves as views.
+#include "ir/graph.h"
+
+#include <assert.h>
+
+// One axis of a tile: the repetitions are an outer digit of stride 0.
+static bool tile_view(DimTable *dims, const Node *node, const View *view, View *out) {
+    Dim wide[2 * RANK_MAX], joined[RANK_MAX];
+    View step = *view;
+    for (unsigned axis = 0; axis < view->rank; axis++) {
+        int64_t reps = node->attr[0].ints.at[axis];
+        joined[axis] = dim_mul(dims, view->size[axis], dim_const(dims, reps));
+        if (reps == 1) continue;
+        if (step.rank == RANK_MAX || !view_expand(dims, &step, (uint8_t)axis, out)) return false;
+        for (unsigned i = 0; i < out->rank; i++) wide[i] = out->size[i];
+        wide[axis] = dim_const(dims, reps);
+        if (!view_broadcast(dims, out, out->rank, wide, &step)) return false;
+        for (unsigned i = 0; i < view->rank; i++) wide[i] = i <= axis ? joined[i] : view->size[i];
+        if (!view_reshape(dims, &step, view->rank, wide, out)) return false;
+        step = *out;
+    }
+    *out = step;
+    return true;
+}
+
+static bool split_view(DimTable *dims, const Node *node, uint32_t index, const View *view,
+                       View *out) {
+    const Attr *sizes = &node->attr[0];
+    Dim start = dim_const(dims, 0);
+    for (uint32_t i = 0; i < index; i++) start = dim_add(dims, start, sizes->sizes.at[i]);
+    return view_slice(dims, view, (uint8_t)node->attr[1].i, start, 1, sizes->sizes.at[index], out);
+}
+
+static double scalar_value(const Attr *attr) {
+    return attr->is_float ? attr->f : (double)attr->i;
+}
+
+// The moves that work axis by axis; each step reads *view and leaves its result there.
+static bool axis_moves(DimTable *dims, const Node *node, const Type *type, View *view) {
+    View next = *view;
+    for (unsigned back = view->rank; back-- > 0;) { // from the last: dropped axes move no others
+        uint8_t axis = (uint8_t)back;
+        bool good = true;
+        Dim before, after;
+        switch (node->op) {
+        case OP_SQUEEZE:
+            if (!attr_ints_has(&node->attr[0], axis)) continue;
+            good = view_squeeze(dims, view, axis, &next);
+            break;
+        case OP_FLIP:
+            if (!attr_ints_has(&node->attr[0], axis)) continue;
+            good = view_slice(dims, view, axis, dim_sub(dims, view->size[axis], dim_const(dims, 1)),
+                              -1, view->size[axis], &next);
+            break;
+        case OP_SLICE:
+            good = view_slice(dims, view, axis, node->attr[0].sizes.at[axis],
+                              node->attr[2].ints.at[axis], type->size[axis], &next);
+            break;
+        default: // OP_PAD
+            attr_pair_of(&node->attr[0], axis, &before, &after);
+            if (dim_is(dims, before, 0) && dim_is(dims, after, 0)) continue;
+            good = view_pad(dims, view, axis, before, after, scalar_value(&node->attr[1]), &next);
+            break;
+        }
+        if (!good) return false;
+        *view = next;
+    }
+    return true;
+}
+
+static bool permute_view(DimTable *dims, const Node *node, const View *view, View *out) {
+    uint8_t axes[RANK_MAX];
+    for (uint8_t axis = 0; axis < view->rank; axis++) axes[axis] = axis;
+    if (node->op == OP_TRANSPOSE) {
+        axes[node->attr[0].i] = (uint8_t)node->attr[1].i;
+        axes[node->attr[1].i] = (uint8_t)node->attr[0].i;
+    } else {
+        for (uint8_t i = 0; i < view->rank; i++) axes[i] = (uint8_t)node->attr[0].ints.at[i];
+    }
+    return view_permute(dims, view, axes, out);
+}
+
+// *view seen through the move that makes `value`.
+static bool apply_move(const Graph *g, ValueId value, View *view) {
+    const Value *made = graph_value(g, value);
+    const Node *node = graph_node(g, made->node);
+    DimTable *dims = g->dims;
+    const Attr *attr = node->attr;
+    View in = *view;
+    switch (node->op) {
+    case OP_RESHAPE:
+    case OP_FLATTEN: return view_reshape(dims, &in, made->type.rank, made->type.size, view);
+    case OP_BROADCAST_TO: return view_broadcast(dims, &in, made->type.rank, made->type.size, view);
+    case OP_TRANSPOSE:
+    case OP_PERMUTE_DIMS: return permute_view(dims, node, &in, view);
+    case OP_EXPAND_DIMS: return view_expand(dims, &in, (uint8_t)attr[0].i, view);
+    case OP_TILE: return tile_view(dims, node, &in, view);
+    case OP_SPLIT: return split_view(dims, node, made->index, &in, view);
+    case OP_UNFOLD:
+        return view_unfold(dims, &in, (uint8_t)attr[0].i, attr[1].size, attr[2].size, attr[3].i,
+                           attr[4].i, attr[5].size, scalar_value(&attr[6]), view);
+    case OP_SQUEEZE:
+    case OP_FLIP:
+    case OP_SLICE:
+    case OP_PAD: return axis_moves(dims, node, &made->type, view);
+    default: assert(!"not a view"); return false;
+    }
+}
+
+bool graph_view(const Graph *g, ValueId value, ValueId *base, View *view) {
+    const Value *top = graph_value(g, value);
+    const Node *node = top->node ? graph_node(g, top->node) : NULL;
+    if (!node || node->kind != NODE_OP || !node->inline_view || !op_is_view(op_info(node->op))) {
+        *base = value;
+        *view = view_identity(g->dims, top->type.rank, top->type.size);
+        return true;
+    }
+    return graph_view(g, node->operand[0], base, view) && apply_move(g, value, view);
+}
