@@ -297,6 +297,15 @@ static void emit_select_value(SpirvEmit *e, KVal value) {
         (uint32_t[]){condition, emit_value(e, instr->arg[1]), emit_value(e, instr->arg[2])});
 }
 
+static void emit_umulhi(SpirvEmit *e, KVal value) {
+    const KInstr *instr = kernel_at(e->kernel, value);
+    uint32_t type = emit_type(e, instr->type);
+    uint32_t product =
+        emit_op(e, SpvOpUMulExtended, spirv_type(e->module, SpvOpTypeStruct, type, type),
+                emit_value(e, instr->arg[0]), emit_value(e, instr->arg[1]));
+    emit_result(e, value, SpvOpCompositeExtract, 2, (uint32_t[]){product, 1});
+}
+
 static void emit_selected(SpirvEmit *e, KVal value, const Select *select) {
     const KInstr *instr = kernel_at(e->kernel, value);
     uint32_t operand[6], words = 0, op = select->op;
@@ -344,6 +353,7 @@ static KVal emit_instruction(SpirvEmit *e, KVal value) {
         emit_result(e, value, SpvOpCompositeExtract, 2,
                     (uint32_t[]){emit_value(e, instr->arg[0]), (uint32_t)instr->imm});
         break;
+    case K_UMULHI: emit_umulhi(e, value); break;
     case K_PTR_ADD: emit_ptr_add(e, value); break;
     case K_LOAD: emit_load(e, value); break;
     case K_STORE: emit_store(e, value); break;
@@ -396,6 +406,32 @@ static void emit_float_controls(SpirvEmit *e, uint32_t entry) {
     }
 }
 
+// Narrow memory is reached through pointers made from addresses. SPIRV-Tools before 2024 counts
+// that conversion as arithmetic on the pointee's type, so the types are declared in full.
+static void emit_narrow_types(SpirvEmit *e) {
+    static const struct {
+        TargetFeatures feature;
+        uint32_t capability;
+    } narrow[] = {{TF_FLOAT16, SpvCapabilityFloat16},
+                  {TF_INT16, SpvCapabilityInt16},
+                  {TF_INT8, SpvCapabilityInt8}};
+    TargetFeatures used = 0;
+    for (KVal value = 1; value < e->kernel->code.len; value++) {
+        const KInstr *instr = kernel_at(e->kernel, value);
+        if (instr->op != K_LOAD && instr->op != K_STORE) continue;
+        if (instr->mem == DT_F16)
+            used |= TF_FLOAT16;
+        else if (instr->mem == DT_BF16)
+            used |= TF_INT16;
+        else if (dtype_bytes(instr->mem) == 1)
+            used |= TF_INT8;
+    }
+    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++) {
+        if (used & narrow[i].feature) spirv_capability(e->module, narrow[i].capability);
+    }
+    e->needs |= used;
+}
+
 static void emit_needs(SpirvEmit *e) {
     static const struct {
         uint32_t need;
@@ -414,6 +450,7 @@ static void emit_needs(SpirvEmit *e) {
         if (e->kernel->needs & needs[i].need) e->needs |= needs[i].feature;
     }
     if (e->kernel->subgroup_size) e->needs |= TF_SUBGROUP_SIZE_CONTROL;
+    emit_narrow_types(e);
     spirv_capability(e->module, SpvCapabilityShader);
     spirv_capability(e->module, SpvCapabilityPhysicalStorageBufferAddresses);
     if (e->needs & TF_STORAGE16) {

@@ -25,7 +25,7 @@ const char *const target_profile_texts[] = {
     "shared_bytes = 32768\n"
     "max_invocations = 1024\n"
     "max_local_x = 1024\n" EVERYWHERE
-    "features = storage16 storage8 float16 int8 subgroup_arithmetic subgroup_shuffle"
+    "features = storage16 storage8 float16 int8 int16 subgroup_arithmetic subgroup_shuffle"
     " subgroup_size_control signed_zero_inf_nan32 rounding_rte16 rounding_rte32 spirv16\n",
     // Mesa 26.1 on the CPU, 256-bit vectors.
     "adept 1 target\n"
@@ -36,7 +36,7 @@ const char *const target_profile_texts[] = {
     "shared_bytes = 32768\n"
     "max_invocations = 1024\n"
     "max_local_x = 1024\n" EVERYWHERE
-    "features = storage16 storage8 float16 int8 subgroup_arithmetic subgroup_shuffle"
+    "features = storage16 storage8 float16 int8 int16 subgroup_arithmetic subgroup_shuffle"
     " subgroup_size_control cooperative_matrix memory_model signed_zero_inf_nan32 rounding_rte16"
     " rounding_rte32 spirv16\n"
     "fragment = 8x8x8 f16 f16\n"
@@ -53,7 +53,7 @@ const char *const target_profile_texts[] = {
     "max_local_x = 1024\n"
     "max_grid = 2147483647 65535 65535\n"
     "compute_units = 132\n"
-    "features = storage16 storage8 float16 int8 subgroup_arithmetic subgroup_shuffle"
+    "features = storage16 storage8 float16 int8 int16 subgroup_arithmetic subgroup_shuffle"
     " subgroup_size_control cooperative_matrix bfloat16 memory_model denorm_preserve16"
     " rounding_rte16 signed_zero_inf_nan32 rounding_rte32 spirv16\n"
     "fragment = 16x16x16 f16 f32\n"

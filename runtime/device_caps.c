@@ -32,7 +32,7 @@ VkPhysicalDeviceFeatures2 *device_chain_link(DeviceChain *chain, uint32_t api_ve
 void device_chain_limit(DeviceChain *chain) {
     DeviceChain had = *chain;
     memset(&chain->core.features, 0, sizeof chain->core.features);
-    chain->core.features.shaderInt64 = had.core.features.shaderInt64;
+    chain->core.features.shaderInt16 = had.core.features.shaderInt16;
     chain->v11 = (VkPhysicalDeviceVulkan11Features){
         .sType = had.v11.sType,
         .pNext = had.v11.pNext,
@@ -112,7 +112,6 @@ static void check_usable(const VkTable *vk, VkPhysicalDevice physical, const Dev
     if (vulkan12) {
         NEED(chain->v12.bufferDeviceAddress, "bufferDeviceAddress")
         NEED(chain->v12.timelineSemaphore, "timelineSemaphore")
-        NEED(chain->core.features.shaderInt64, "shaderInt64")
     }
     VkQueueFamilyProperties families[32];
     uint32_t count = 32;
@@ -148,6 +147,7 @@ static uint64_t feature_bits(const DeviceChain *chain, const VkPhysicalDeviceVul
     HAVE(p2->shaderSignedZeroInfNanPreserveFloat32, SIGNED_ZERO_INF_NAN32)
     HAVE(p2->shaderRoundingModeRTEFloat32, ROUNDING_RTE32)
     HAVE(api_version >= VK_API_VERSION_1_3, SPIRV16)
+    HAVE(chain->core.features.shaderInt16, INT16)
 #undef HAVE
     return bits;
 }
