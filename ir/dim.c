@@ -13,6 +13,10 @@ DimTable *dim_table_create(Arena *arena) {
     return table;
 }
 
+Arena *dim_arena(const DimTable *table) {
+    return table->arena;
+}
+
 // ---- interning ----
 
 typedef bool SameAs(const DimTable *table, uint32_t id, const void *key);

@@ -26,6 +26,7 @@ typedef struct DimBounds {
 } DimBounds;
 
 DimTable *dim_table_create(Arena *arena);
+Arena *dim_arena(const DimTable *table);
 
 Dim dim_const(DimTable *table, int64_t value);
 // Declares a symbol; the name is new in the table (else DIM_NONE). lo <= hi, both inclusive.

@@ -14,7 +14,7 @@
 
 #include "ir/type.h"
 
-enum { VIEW_DIGITS_MAX = 24, VIEW_GUARDS_MAX = 8, GUARD_TERMS_MAX = 4 };
+enum { VIEW_DIGITS_MAX = 24, VIEW_GUARDS_MAX = 8, GUARD_TERMS_MAX = 4, VIEW_LEVELS_MAX = 4 };
 
 typedef struct Digit {
     Dim size, stride;
@@ -74,10 +74,14 @@ Dim view_axis_stride(const View *view, uint8_t axis);
 // Proved: at least `elements` consecutive indices of the last axis are consecutive in memory from
 // any multiple of `elements`, and their offset is a multiple of `elements` (vector loads).
 bool view_is_vectorizable(DimTable *dims, const View *view, unsigned elements);
-// Smallest and largest element offset that is read (hull); false if empty.
+// Bounds of the element offsets that are read, as tight as guards that follow the strides allow;
+// false if an axis is empty. They mean nothing where a symbolic size is 0.
 bool view_hull(DimTable *dims, const View *view, Dim *first, Dim *last);
 
 // Reference semantics: element offset for a logical index, or -1 for pad. Follows inner levels.
 int64_t view_offset(const DimTable *dims, const View *view, const int64_t *symbols,
                     const int64_t *index);
+// The same; where it gives -1, *pad is the value there.
+int64_t view_locate(const DimTable *dims, const View *view, const int64_t *symbols,
+                    const int64_t *index, double *pad);
 void view_print(const DimTable *dims, const View *view, Text *out);
