@@ -64,6 +64,16 @@ void transfer_close(AdeptDevice *device) {
     device->transfer = NULL;
 }
 
+static void everything_barrier(AdeptDevice *device, VkCommandBuffer commands) {
+    VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                               .srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT,
+                               .dstAccessMask =
+                                   VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT};
+    device->vk.CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+                                  VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT,
+                                  0, 1, &barrier, 0, NULL, 0, NULL);
+}
+
 // With the lock held.
 static AdeptResult run_locked(AdeptDevice *device,
                               void (*record)(void *user, VkCommandBuffer commands), void *user,
@@ -73,12 +83,10 @@ static AdeptResult run_locked(AdeptDevice *device,
                                       .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
     VkResult result = device->vk.BeginCommandBuffer(transfer->commands, &begin);
     if (result) return vk_error(error, result, "BeginCommandBuffer");
+    // Whatever the queue did before and does afterwards sees these copies, and so does the host.
+    everything_barrier(device, transfer->commands);
     record(user, transfer->commands);
-    VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-                               .srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT,
-                               .dstAccessMask = VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT};
-    device->vk.CmdPipelineBarrier(transfer->commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
-                                  VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, NULL, 0, NULL);
+    everything_barrier(device, transfer->commands);
     result = device->vk.EndCommandBuffer(transfer->commands);
     if (result) return vk_error(error, result, "EndCommandBuffer");
     uint64_t value = transfer->value + 1;
