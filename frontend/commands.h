@@ -5,4 +5,5 @@
 
 extern const CliCommand cmd_devices;
 extern const CliCommand cmd_help;
+extern const CliCommand cmd_inspect;
 extern const CliCommand cmd_ops;
