@@ -126,7 +126,7 @@ static void add_reach(DimTable *dims, Dim size, Dim scale, Dim *least, Dim *most
     *most = dim_add(dims, *most, high);
 }
 
-static bool guard_always_holds(DimTable *dims, const Frame *frame, unsigned g) {
+bool frame_guard_holds(DimTable *dims, const Frame *frame, unsigned g) {
     Dim least = frame->guard_offset[g], most = least;
     for (unsigned i = 0; i < frame->rows; i++)
         add_reach(dims, frame->row[i].size, frame->row[i].scale[g], &least, &most);
@@ -142,7 +142,7 @@ static bool guards_equal(const Frame *frame, unsigned g, unsigned h) {
     return equal;
 }
 
-static void remove_guard(Frame *frame, unsigned g) {
+void frame_remove_guard(Frame *frame, unsigned g) {
     unsigned last = --frame->guards;
     for (unsigned from = g; from < last; from++) {
         frame->guard_offset[from] = frame->guard_offset[from + 1];
@@ -154,10 +154,10 @@ static void remove_guard(Frame *frame, unsigned g) {
 
 static void drop_guards(DimTable *dims, Frame *frame) {
     for (unsigned g = 0; g < frame->guards;) {
-        bool needless = guard_always_holds(dims, frame, g);
+        bool needless = frame_guard_holds(dims, frame, g);
         for (unsigned h = 0; h < g; h++) needless |= guards_equal(frame, g, h);
         if (needless)
-            remove_guard(frame, g);
+            frame_remove_guard(frame, g);
         else
             g++;
     }

@@ -39,6 +39,8 @@ void frame_merge(DimTable *dims, Frame *frame, bool across);
 bool frame_is_linear(DimTable *dims, const Frame *frame, Dim *step);
 bool frame_insert_row(Frame *frame, unsigned at, const Row *row);
 void frame_remove_row(Frame *frame, unsigned at);
+bool frame_guard_holds(DimTable *dims, const Frame *frame, unsigned guard); // always
+void frame_remove_guard(Frame *frame, unsigned guard);
 // [*first, returned end) are the rows of an axis; the place to insert if there is none.
 unsigned frame_axis(const Frame *frame, unsigned axis, unsigned *first);
 bool frame_reshape(DimTable *dims, Frame *frame, uint8_t rank, const Dim *size);

@@ -42,15 +42,24 @@ static bool single_row(DimTable *dims, Frame *frame, unsigned axis, unsigned *at
     return frame_insert_row(frame, *at, &row);
 }
 
-// Which rows of the frame carry the new guard: 0 <= offset + .. < size.
-static bool add_guard(DimTable *dims, Frame *frame, Dim offset, Dim size, double value) {
-    bool other = frame->guards && memcmp(&frame->pad, &value, sizeof value) != 0;
-    if (frame->guards == VIEW_GUARDS_MAX || other) return false;
+// Guards a row: 0 <= offset + index < size.
+static bool guard_row(DimTable *dims, Frame *frame, unsigned at, Dim offset, Dim size) {
+    if (frame->guards == VIEW_GUARDS_MAX) return false;
     unsigned g = frame->guards++;
-    frame->pad = value;
     frame->guard_offset[g] = offset;
     frame->guard_size[g] = size;
-    for (unsigned i = 0; i < frame->rows; i++) frame->row[i].scale[g] = dim_const(dims, 0);
+    for (unsigned i = 0; i < frame->rows; i++) frame->row[i].scale[g] = dim_const(dims, i == at);
+    return true;
+}
+
+// Gives the latest guard its pad value; a view has but one.
+static bool finish_guard(DimTable *dims, Frame *frame, double value) {
+    if (frame_guard_holds(dims, frame, frame->guards - 1u)) {
+        frame_remove_guard(frame, frame->guards - 1u);
+        return true;
+    }
+    if (frame->guards > 1 && memcmp(&frame->pad, &value, sizeof value) != 0) return false;
+    frame->pad = value;
     return true;
 }
 
@@ -268,11 +277,10 @@ static bool pad_axis(DimTable *dims, Frame *frame, unsigned axis, Dim before, Di
     }
     Dim back = dim_sub(dims, dim_const(dims, 0), lead), size = frame->row[first].size;
     row_shift(dims, frame, first, back);
-    if (!add_guard(dims, frame, back, size, value)) return false;
-    frame->row[first].scale[frame->guards - 1] = dim_const(dims, 1);
+    if (!guard_row(dims, frame, first, back, size)) return false;
     frame->row[first].size = dim_add(dims, size, dim_add(dims, lead, trail));
     frame->size[axis] = dim_add(dims, frame->size[axis], dim_add(dims, before, after));
-    return true;
+    return finish_guard(dims, frame, value);
 }
 
 bool view_pad(DimTable *dims, const View *view, uint8_t axis, Dim before, Dim after, double value,
@@ -301,8 +309,7 @@ static bool unfold_axis(DimTable *dims, Frame *frame, unsigned axis, const Windo
     if (!single_row(dims, frame, axis, &at)) return false;
     Dim back = dim_sub(dims, dim_const(dims, 0), window->before);
     row_shift(dims, frame, at, back);
-    if (!add_guard(dims, frame, back, frame->row[at].size, window->value)) return false;
-    frame->row[at].scale[frame->guards - 1] = dim_const(dims, 1);
+    if (!guard_row(dims, frame, at, back, frame->row[at].size)) return false;
     for (unsigned i = 0; i < frame->rows; i++) frame->row[i].axis += frame->row[i].axis > axis;
     Row output = frame->row[at];
     output.axis++;
@@ -314,7 +321,7 @@ static bool unfold_axis(DimTable *dims, Frame *frame, unsigned axis, const Windo
     frame->size[axis] = window->kernel;
     frame->size[axis + 1] = window->output;
     frame->rank++;
-    return frame_insert_row(frame, at + 1, &output);
+    return frame_insert_row(frame, at + 1, &output) && finish_guard(dims, frame, window->value);
 }
 
 bool view_unfold(DimTable *dims, const View *view, uint8_t axis, Dim kernel, Dim output,
