@@ -98,15 +98,29 @@ typedef struct Plan {
     Graph *graph;
     Target target;
     bool strict_rounding;
-    VEC(Placement) placements;
+    VEC(Placement) placements; // sorted by value
     VEC(PlanStep) run, prepare;
     VEC(PrepareUnit) units;
     Dim arena_bytes, param_bytes, state_bytes, const_bytes;
+    Dim raw_bytes; // staging block of the largest prepare unit
 } Plan;
 
 Plan *plan_create(Graph *graph, const Target *target);
 const Placement *plan_placement(const Plan *plan,
                                 ValueId value); // NULL: lives inside a kernel only
+
+void plan_sort_placements(Plan *plan);
+
+// The values in memory that a fused node reads and writes (the version an update makes, not the
+// old one, which it shares its memory with). Constants that kernels make themselves are left out.
+typedef struct Access {
+    ValueId value;
+    bool read, write;
+} Access;
+typedef VEC(Access) AccessList;
+AccessList plan_accesses(Arena *arena, const Graph *g, NodeId fused);
+// What an inline view reads from.
+ValueId plan_memory_base(const Graph *g, ValueId value);
 
 void schedule_print(const Schedule *schedule, Text *out); // "local=64, vec=4"
 bool schedule_parse(const char *text, Arena *arena, Schedule *out, Text *error);

@@ -1,0 +1,25 @@
+// From a fused graph to a plan, and from a plan to a program of kernels.
+//
+//     Plan *plan;
+//     Program *program;
+//     ok = plan_build(graph, &target, &options, diags, &plan) && lower_program(plan, diags,
+//     &program);
+//
+// plan_build is policy: it lists the legal schedules of each fused node, scores them, keeps the
+// best with its reason, places every tensor and sets barriers. lower_program is mechanism: it makes
+// the kernels that a plan asks for, whoever wrote the plan. Both results live in the graph's arena.
+#pragma once
+
+#include "ir/plan.h"
+#include "ir/program.h"
+
+typedef struct CompileOptions {
+    bool strict_rounding; // round after every op, no fused multiply-add
+} CompileOptions;
+
+// False with diagnostics when the graph asks for what no schedule can do.
+bool plan_build(Graph *graph, const Target *target, const CompileOptions *options, Diags *diags,
+                Plan **out);
+
+// False with diagnostics when a schedule of the plan does not fit its node.
+bool lower_program(Plan *plan, Diags *diags, Program **out);

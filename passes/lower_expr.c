@@ -1,0 +1,281 @@
+// Values of a fused region at one point: map nodes become scalar code, operands from memory become
+// loads through their views, sources become constants.
+#include "passes/lower.h"
+#include "passes/lower_shape.h"
+
+#include <string.h>
+
+Space space_of(Lower *l, uint8_t rank, const Dim *shape) {
+    (void)l;
+    Space space = {.shape_rank = rank, .rank = rank};
+    for (uint8_t a = 0; a < rank; a++) {
+        space.shape[a] = space.size[a] = shape[a];
+        space.axes[a] = a;
+    }
+    return space;
+}
+
+Space space_linear(Lower *l, uint8_t rank, const Dim *shape) {
+    Space space = space_of(l, rank, shape);
+    space.rank = 1, space.size[0] = dim_const(l->dims, 1);
+    for (uint8_t a = 0; a < rank; a++) space.size[0] = dim_mul(l->dims, space.size[0], shape[a]);
+    return space;
+}
+
+Point point_make(const Space *space, uint8_t lanes) {
+    return (Point){.space = space, .lanes = lanes};
+}
+
+void point_set(Lower *l, Point *point, ValueId value, KVal known) {
+    vec_push(l->arena, &point->known, (Known){value, known});
+}
+
+void lower_bind(Lower *l, ValueId value, KVal known) {
+    vec_push(l->arena, &l->bound, (Known){value, known});
+}
+
+static KVal expr_known(const Lower *l, const Point *point, ValueId value) {
+    for (uint32_t i = 0; i < point->known.len; i++)
+        if (point->known.at[i].value == value) return point->known.at[i].known;
+    for (uint32_t i = 0; i < l->bound.len; i++)
+        if (l->bound.at[i].value == value) return l->bound.at[i].known;
+    return 0;
+}
+
+static Dim expr_elements(Lower *l, uint8_t rank, const Dim *size) {
+    Dim product = dim_const(l->dims, 1);
+    for (uint8_t a = 0; a < rank; a++) product = dim_mul(l->dims, product, size[a]);
+    return product;
+}
+
+static bool expr_same_shape(const View *view, uint8_t rank, const Dim *size) {
+    bool same = view->rank == rank;
+    for (uint8_t a = 0; same && a < rank; a++) same = view->size[a] == size[a];
+    return same;
+}
+
+// A view of a value's logical shape, as seen in the space.
+static bool expr_in_space(Lower *l, View *view, const Space *space) {
+    View moved;
+    bool as_is = !space->permuted || view->rank == space->shape_rank;
+    if (!as_is || expr_elements(l, view->rank, view->size) !=
+                      expr_elements(l, space->shape_rank, space->shape)) {
+        if (!view_broadcast(l->dims, view, space->shape_rank, space->shape, &moved)) return false;
+        *view = moved;
+    }
+    if (space->permuted) {
+        if (!view_permute(l->dims, view, space->axes, &moved)) return false;
+        *view = moved;
+    }
+    if (expr_same_shape(view, space->rank, space->size)) return true;
+    if (!view_reshape(l->dims, view, space->rank, space->size, &moved)) return false;
+    *view = moved;
+    return true;
+}
+
+const LowerView *lower_view(Lower *l, ValueId value, const Space *space) {
+    for (uint32_t i = 0; i < l->views.len; i++)
+        if (l->views.at[i].value == value && l->views.at[i].space == space) return &l->views.at[i];
+    LowerView entry = {.value = value, .space = space};
+    entry.view = arena_alloc(l->arena, sizeof *entry.view);
+    if (!graph_view(l->graph, value, &entry.base, entry.view) ||
+        !expr_in_space(l, entry.view, space)) {
+        lower_fail(l, "the view of %s is too complex", graph_value(l->graph, value)->name);
+        *entry.view = view_identity(l->dims, space->rank, space->size);
+    }
+    vec_push(l->arena, &l->views, entry);
+    return &l->views.at[l->views.len - 1];
+}
+
+// Whether the view reads the base element by element in the space's own order.
+static bool expr_is_own(Lower *l, const LowerView *v) {
+    if (v->base == v->value) {
+        const Type *type = &graph_value(l->graph, v->base)->type;
+        return expr_elements(l, type->rank, type->size) ==
+               expr_elements(l, v->space->shape_rank, v->space->shape);
+    }
+    const View *a = v->view, *b = lower_view(l, v->base, v->space)->view;
+    if (a->digits != b->digits || a->guards || a->inner || a->offset != b->offset) return false;
+    for (uint8_t d = 0; d < a->digits; d++)
+        if (a->digit[d].size != b->digit[d].size || a->digit[d].stride != b->digit[d].stride ||
+            a->digit[d].axis != b->digit[d].axis)
+            return false;
+    return true;
+}
+
+static KVal expr_pad(Lower *l, const Address *at, KVal value) {
+    return at->valid ? k_select(l->b, at->valid, value, at->pad) : value;
+}
+
+// Number of the element that the view reads, one lane at a time where lanes differ.
+static KVal expr_lanes(Lower *l, const View *view, const Point *point, DType dtype,
+                       KVal (*one)(Lower *l, const Address *at, void *user), void *user) {
+    KVal lane[4];
+    for (unsigned i = 0; i < point->lanes; i++) {
+        Point at = *point;
+        at.lanes = 1;
+        uint8_t last = (uint8_t)(point->space->rank - 1);
+        at.index[last] = k_iadd(l->b, point->index[last], k_i32(l->b, (int32_t)i));
+        Address address = lower_address(l, view, &at, 0, dtype);
+        lane[i] = expr_pad(l, &address, one(l, &address, user));
+    }
+    return k_vector(l->b, point->lanes, lane);
+}
+
+static KVal expr_arange(Lower *l, const Address *at, void *user) {
+    const Node *node = user;
+    DType dtype = node_attr(node, "dtype")->dtype;
+    KVal step = k_i32(l->b, (int32_t)node_attr(node, "step")->i);
+    KVal start = lower_dim(l, node_attr(node, "start")->size);
+    KVal value = k_iadd(l->b, start, k_imul(l->b, at->index, step));
+    return lower_cast(l->b, value, DT_I32, dtype);
+}
+
+static KVal expr_scalar_attr(Lower *l, const Attr *attr, DType dtype) {
+    if (attr->is_size) return lower_cast(l->b, lower_dim(l, attr->size), DT_I32, dtype);
+    return lower_constant(l, dtype, attr->is_float ? attr->f : (double)attr->i);
+}
+
+static KVal expr_full(Lower *l, const Node *node, DType dtype, const View *view,
+                      const Point *point) {
+    KVal value = expr_scalar_attr(l, node_attr(node, "value"), dtype);
+    bool guarded = view->guards > 0;
+    for (const View *v = view->inner; v; v = v->inner) guarded = guarded || v->guards > 0;
+    if (!guarded) return value;
+    KVal lane[4];
+    for (unsigned i = 0; i < point->lanes; i++) {
+        Point at = *point;
+        at.lanes = 1;
+        uint8_t last = (uint8_t)(point->space->rank - 1);
+        at.index[last] = k_iadd(l->b, point->index[last], k_i32(l->b, (int32_t)i));
+        Address address = lower_address(l, view, &at, 0, dtype);
+        lane[i] = expr_pad(l, &address, value);
+    }
+    return k_vector(l->b, point->lanes, lane);
+}
+
+typedef struct ExprInner {
+    ValueId base;
+    Space *space;
+} ExprInner;
+
+static KVal expr_inner_at(Lower *l, const Address *at, void *user) {
+    ExprInner *inner = user;
+    Point point = point_make(inner->space, 1);
+    KVal zero = k_i32(l->b, 0);
+    point.index[0] = at->valid ? k_select(l->b, at->valid, at->index, zero) : at->index;
+    return lower_value(l, inner->base, &point);
+}
+
+static KVal expr_node(Lower *l, ValueId value, Point *point);
+
+// An inner value through a view: usually the identity, or a value that is the same everywhere.
+static KVal expr_inner(Lower *l, const LowerView *v, Point *point) {
+    if (expr_is_own(l, v)) {
+        KVal known = expr_known(l, point, v->base);
+        if (!known) {
+            known = expr_node(l, v->base, point);
+            point_set(l, point, v->base, known);
+        }
+        return known;
+    }
+    for (uint32_t i = 0; i < l->bound.len; i++)
+        if (l->bound.at[i].value == v->base) return l->bound.at[i].known;
+    const Type *type = &graph_value(l->graph, v->base)->type;
+    Space *space = arena_alloc(l->arena, sizeof *space);
+    *space = space_linear(l, type->rank, type->size);
+    ExprInner inner = {v->base, space};
+    return expr_lanes(l, v->view, point, type->dtype, expr_inner_at, &inner);
+}
+
+static KVal expr_through(Lower *l, const LowerView *v, Point *point) {
+    const Value *base = graph_value(l->graph, v->base);
+    const Node *node = graph_node(l->graph, base->node);
+    DType dtype = base->type.dtype;
+    if (base->node && node->kind == NODE_OP) {
+        if (node->op == OP_FULL) return expr_full(l, node, dtype, v->view, point);
+        if (node->op == OP_ARANGE)
+            return expr_lanes(l, v->view, point, dtype, expr_arange, (void *)(uintptr_t)node);
+        if (node->op == OP_CONST && dim_is(l->dims, type_elements(l->dims, &base->type), 1) &&
+            v->view->guards == 0 && !v->view->inner)
+            return lower_constant(l, dtype, node->decl->const_data[0]);
+    }
+    if (lower_is_inner(l, v->base)) return expr_inner(l, v, point);
+    return lower_load(l, v->base, v->view, point);
+}
+
+static KVal expr_map(Lower *l, const Node *node, ValueId value, Point *point) {
+    KVal operand[3] = {0};
+    DType dtype = DT_NONE;
+    const OpInfo *op = op_info(node->op);
+    for (uint32_t i = 0; i < node->operands && i < 3; i++) {
+        if (!node->operand[i]) continue;
+        operand[i] = lower_value(l, node->operand[i], point);
+        if (op->operand[i].dtype == OD_SAME && dtype == DT_NONE)
+            dtype = graph_value(l->graph, node->operand[i])->type.dtype;
+    }
+    return lower_scalar(l, node, dtype, graph_value(l->graph, value)->type.dtype, operand);
+}
+
+// A move that is a copy: what its view reads.
+static KVal expr_copy(Lower *l, Node *node, ValueId value, Point *point) {
+    node->inline_view = true;
+    LowerView v = {.value = value, .space = point->space};
+    v.view = arena_alloc(l->arena, sizeof *v.view);
+    bool ok = graph_view(l->graph, value, &v.base, v.view);
+    node->inline_view = false;
+    if (!ok || !expr_in_space(l, v.view, point->space)) {
+        lower_fail(l, "the copy %s is too complex", graph_value(l->graph, value)->name);
+        return lower_constant(l, graph_value(l->graph, value)->type.dtype, 0);
+    }
+    return expr_through(l, &v, point);
+}
+
+static KVal expr_node(Lower *l, ValueId value, Point *point) {
+    Node *node = graph_node(l->graph, graph_value(l->graph, value)->node);
+    const OpInfo *op = op_info(node->op);
+    if (node->locs && !node->loc[0].file) k_set_line(l->b, node->loc[0].line);
+    if (op->class == OC_MAP) return expr_map(l, node, value, point);
+    if (op->class == OC_MOVE) return expr_copy(l, node, value, point);
+    lower_fail(l, "%s cannot stand in a %s kernel", op->name,
+               graph_node(l->graph, l->node)->family);
+    return lower_constant(l, graph_value(l->graph, value)->type.dtype, 0);
+}
+
+KVal lower_value(Lower *l, ValueId value, Point *point) {
+    KVal known = expr_known(l, point, value);
+    if (known) return known;
+    LowerView v = *lower_view(l, value, point->space);
+    known = expr_through(l, &v, point);
+    if (v.base != value || !lower_is_inner(l, value)) point_set(l, point, value, known);
+    return known;
+}
+
+static bool expr_store_view(Lower *l, const Node *node, View *view) {
+    const Type *type = &graph_value(l->graph, node->result[0])->type;
+    *view = view_identity(l->dims, type->rank, type->size);
+    if (node->kind != NODE_OP || node->op != OP_UPDATE) return true;
+    const Attr *starts = node_attr(node, "starts"), *stops = node_attr(node, "stops");
+    const Attr *steps = node_attr(node, "steps");
+    for (uint8_t a = 0; a < type->rank; a++) {
+        int64_t step = steps->ints.at[a];
+        Dim count = dim_sub(l->dims, stops->sizes.at[a], starts->sizes.at[a]);
+        count = dim_ceil_div(l->dims, count, dim_const(l->dims, step));
+        View next;
+        if (!view_slice(l->dims, view, a, starts->sizes.at[a], step, count, &next)) return false;
+        *view = next;
+    }
+    return true;
+}
+
+void lower_result(Lower *l, ValueId result, Point *point) {
+    const Node *node = graph_node(l->graph, graph_value(l->graph, result)->node);
+    bool update = node->kind == NODE_OP && node->op == OP_UPDATE;
+    View view;
+    if (!expr_store_view(l, node, &view) || !expr_in_space(l, &view, point->space)) {
+        lower_fail(l, "the layout of %s is too complex", graph_value(l->graph, result)->name);
+        return;
+    }
+    KVal value = lower_value(l, update ? node->operand[1] : result, point);
+    if (!l->failed) lower_store(l, result, &view, point, value);
+}

@@ -1,0 +1,13 @@
+// Functions of one f32 (any lanes) that keep the bounds of docs/language.md, "Accuracy", where
+// Vulkan's own promise is too weak. All of them keep NaN.
+#pragma once
+
+#include "ir/kernel_build.h"
+
+KVal math_tanh(KBuilder *b, KVal x); // 2^-20 absolute, and relative near zero
+KVal math_erf(KBuilder *b, KVal x);  // 2^-20 absolute, and relative near zero
+KVal math_sin(KBuilder *b, KVal x);  // 2^-20 absolute for |x| <= 2^17
+KVal math_cos(KBuilder *b, KVal x);
+// x^y: repeated multiplication where y is a constant integer in -16..16, else exp2(y log2 x) with
+// NaN for negative x.
+KVal math_pow(KBuilder *b, KVal x, KVal y);

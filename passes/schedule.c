@@ -1,0 +1,66 @@
+// From candidates to the choice that a plan holds, with its reason.
+#include "passes/schedule.h"
+
+#include <math.h>
+#include <string.h>
+
+void schedule_add(ScheduleSite *site, Schedule schedule, double cost, const char *why) {
+    vec_push(site->arena, &site->list, (Candidate){schedule, cost, why});
+}
+
+double schedule_size(const ScheduleSite *site, Dim dim) {
+    DimBounds bounds = dim_bounds(site->dims, dim);
+    double low = bounds.lo < 1 ? 1 : (double)bounds.lo,
+           high = bounds.hi < 1 ? 1 : (double)bounds.hi;
+    return sqrt(low) * sqrt(high);
+}
+
+uint32_t schedule_divisor(const ScheduleSite *site, Dim dim, uint32_t most) {
+    while (most > 1 && !dim_divides(site->dims, most, dim)) most /= 2;
+    return most;
+}
+
+static const Candidate *schedule_best(const CandidateList *list) {
+    const Candidate *best = NULL;
+    for (uint32_t i = 0; i < list->len; i++)
+        if (!best || list->at[i].cost < best->cost) best = &list->at[i];
+    return best;
+}
+
+typedef struct ScheduleFamily {
+    const char *name;
+    void (*candidates)(ScheduleSite *site);
+} ScheduleFamily;
+
+static const ScheduleFamily schedule_families[] = {
+    {"map", schedule_map},
+};
+
+static const Candidate *schedule_choose(ScheduleSite *site) {
+    for (unsigned i = 0; i < sizeof schedule_families / sizeof schedule_families[0]; i++)
+        if (strcmp(schedule_families[i].name, site->fused->family) == 0)
+            schedule_families[i].candidates(site);
+    return schedule_best(&site->list);
+}
+
+bool schedule_step(Plan *plan, NodeId node, Diags *diags, PlanStep *step) {
+    Graph *g = plan->graph;
+    ScheduleSite site = {.arena = g->arena,
+                         .graph = g,
+                         .dims = g->dims,
+                         .fused = graph_node(g, node),
+                         .target = &plan->target,
+                         .strict = plan->strict_rounding};
+    const Candidate *best = schedule_choose(&site);
+    if (!best) {
+        diag_error(diags, (Span){0}, "no schedule of family %s fits %s", site.fused->family,
+                   site.fused->name);
+        return false;
+    }
+    Alternative alternative = {.schedule = best->schedule, .workspace = DIM_NONE};
+    alternative.reason = site.list.len > 1 ? arena_printf(g->arena, "%s; best of %u candidates",
+                                                          best->why, site.list.len)
+                                           : best->why;
+    vec_push(g->arena, &step->alternatives, alternative);
+    return true;
+}
