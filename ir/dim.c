@@ -169,14 +169,18 @@ static bool same_expr(const DimTable *table, uint32_t id, const void *key) {
     return true;
 }
 
-Dim expr_make(DimTable *table, const Term *term, uint32_t count, DimBounds bounds) {
+Dim expr_make(DimTable *table, const Term *term, uint32_t count, bool *fresh) {
     ExprKey key = {term, count};
     uint64_t hash = 3;
     for (uint32_t i = 0; i < count; i++) {
         hash = hash_bytes(hash, &term[i].coef, sizeof term[i].coef);
         hash = hash_bytes(hash, &term[i].mono, sizeof term[i].mono);
     }
-    Expr expr = {.count = count, .bounds = bounds, .weight = 1};
+    uint32_t next = table->exprs.len;
+    uint32_t found = interned(table, &table->expr_ids, hash, same_expr, &key, next);
+    *fresh = found == UINT32_MAX;
+    if (!*fresh) return found;
+    Expr expr = {.count = count, .weight = 1};
     for (uint32_t i = 0; i < count; i++) {
         const Mono *mono = &table->monos.at[term[i].mono];
         expr.weight += 1;
@@ -186,10 +190,6 @@ Dim expr_make(DimTable *table, const Term *term, uint32_t count, DimBounds bound
             expr.weight += atom->weight;
         }
     }
-    if (expr.weight > DIM_WEIGHT_MAX) return DIM_NONE;
-    uint32_t next = table->exprs.len;
-    uint32_t found = interned(table, &table->expr_ids, hash, same_expr, &key, next);
-    if (found != UINT32_MAX) return found;
     Term *copy = arena_alloc(table->arena, count * sizeof *copy);
     if (count) memcpy(copy, term, count * sizeof *copy);
     expr.term = copy;
@@ -243,8 +243,9 @@ Dim dim_symbol(DimTable *table, const char *name, int64_t lo, int64_t hi) {
                  .symbols = UINT64_C(1) << number,
                  .weight = 1};
     uint32_t id = atom_intern(table, &atom);
-    Term term = {1, mono_make(table, &id, 1)};
-    Dim dim = expr_make(table, &term, 1, (DimBounds){lo, hi});
+    Poly poly;
+    poly_atom(table, id, &poly);
+    Dim dim = poly_intern(table, &poly);
     table->symbol[number] = (Symbol){arena_strdup(table->arena, name), DIM_FROM_HOST, 1, dim};
     dim_forget_samples(table);
     return dim;

@@ -4,7 +4,8 @@
 // assumed facts.
 //
 // A table belongs to one graph (and its arena). Ids of different tables do not mix.
-// Arithmetic that could leave 64 bits, and any operation on DIM_NONE, gives DIM_NONE.
+// Arithmetic that could leave 64 bits, expressions of more than 64 terms or 4,096 nodes, and any
+// operation on DIM_NONE give DIM_NONE. So dim_eval within the symbols' ranges cannot overflow.
 #pragma once
 
 #include "ir/base.h"

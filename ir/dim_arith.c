@@ -4,6 +4,8 @@
 // must not fold to what it checks.
 #include "ir/dim_table.h"
 
+enum { LEAVES_MAX = 16 }; // operands of a minimum or maximum that are kept flat
+
 Dim dim_const(DimTable *table, int64_t value) {
     Poly poly;
     poly_constant(&poly, value);
@@ -236,21 +238,69 @@ Dim dim_floor_mod(DimTable *table, Dim a, Dim b) {
 
 // ---- minimum, maximum ----
 
+typedef struct Leaves {
+    Dim at[LEAVES_MAX];
+    uint32_t count;
+} Leaves;
+
+// `a` is never chosen beside b.
+static bool dominated(DimTable *table, DimOp op, Dim a, Dim b) {
+    Poly gap, other;
+    int64_t lower;
+    poly_of(table, op == DIM_OP_MAX ? b : a, &gap);
+    poly_of(table, op == DIM_OP_MAX ? a : b, &other);
+    return poly_add_scaled(table, &gap, &other, -1) && poly_lower(table, &gap, &lower) &&
+           lower >= 0;
+}
+
+static bool add_leaf(DimTable *table, DimOp op, Dim leaf, Leaves *leaves) {
+    for (uint32_t i = 0; i < leaves->count; i++)
+        if (leaf == leaves->at[i] || dominated(table, op, leaf, leaves->at[i])) return true;
+    uint32_t kept = 0, at = 0;
+    for (uint32_t i = 0; i < leaves->count; i++)
+        if (!dominated(table, op, leaves->at[i], leaf)) leaves->at[kept++] = leaves->at[i];
+    leaves->count = kept;
+    if (kept == LEAVES_MAX) return false;
+    while (at < kept && dim_compare(table, leaves->at[at], leaf) < 0) at++;
+    for (uint32_t i = kept; i > at; i--) leaves->at[i] = leaves->at[i - 1];
+    leaves->at[at] = leaf;
+    leaves->count++;
+    return true;
+}
+
+// max(max(a, b) + c, d) is the maximum of a + c, b + c and d: chains stay flat, and what another
+// operand always exceeds leaves them.
+static bool gather_leaves(DimTable *table, DimOp op, Dim dim, Leaves *leaves) {
+    if (dim == DIM_NONE) return false;
+    Poly poly, rest = {0};
+    poly_of(table, dim, &poly);
+    for (uint32_t i = 0; i < poly.count; i++) {
+        const Mono *mono = &table->monos.at[poly.term[i].mono];
+        if (poly.term[i].coef != 1 || mono->degree != 1) continue;
+        const Atom inner = table->atoms.at[mono->atom[0]];
+        if (inner.op != op) continue;
+        if (!poly_add_scaled(table, &rest, &poly, 1) ||
+            !poly_add_term(table, &rest, -1, poly.term[i].mono))
+            return false;
+        Dim plus = poly_intern(table, &rest);
+        return gather_leaves(table, op, dim_add(table, inner.a, plus), leaves) &&
+               gather_leaves(table, op, dim_add(table, inner.b, plus), leaves);
+    }
+    return add_leaf(table, op, dim, leaves);
+}
+
 static Dim extreme(DimTable *table, DimOp op, Dim a, Dim b) {
     if (!dim_known(table, a) || !dim_known(table, b)) return DIM_NONE;
-    if (a == b) return a;
-    Poly difference, other;
-    int64_t bound;
-    bool least = op == DIM_OP_MIN;
-    poly_of(table, a, &difference);
-    poly_of(table, b, &other);
-    if (poly_add_scaled(table, &difference, &other, -1)) {
-        if (poly_lower(table, &difference, &bound) && bound >= 0) return least ? b : a;
-        if (poly_upper(table, &difference, &bound) && bound <= 0) return least ? a : b;
-    }
-    bool swap = dim_compare(table, a, b) > 0;
+    Leaves leaves = {0};
     Poly none = {0};
-    return atom_dim(table, op, swap ? b : a, swap ? a : b, 1, &none);
+    if (!gather_leaves(table, op, a, &leaves) || !gather_leaves(table, op, b, &leaves)) {
+        bool swap = dim_compare(table, a, b) > 0;
+        return atom_dim(table, op, swap ? b : a, swap ? a : b, 1, &none);
+    }
+    Dim result = leaves.at[0];
+    for (uint32_t i = 1; i < leaves.count; i++)
+        result = atom_dim(table, op, result, leaves.at[i], 1, &none);
+    return result;
 }
 
 Dim dim_min(DimTable *table, Dim a, Dim b) {

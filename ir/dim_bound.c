@@ -105,18 +105,42 @@ bool poly_relax(DimTable *table, const Poly *poly, uint32_t atom, Poly *out, Pol
     return poly_mul(table, &factor, &bound, out) && poly_add_scaled(table, out, &rest, 1);
 }
 
+// A minimum is not above, a maximum not below either operand: the one that gives the better bound.
+static bool relax_extreme(DimTable *table, const Poly *poly, uint32_t atom, Poly *out) {
+    const Atom extreme = table->atoms.at[atom];
+    Poly factor, rest, by[2];
+    if ((extreme.op != DIM_OP_MIN && extreme.op != DIM_OP_MAX) ||
+        !poly_split(table, poly, atom, &factor, &rest))
+        return false;
+    Range sign = poly_range(table, &factor);
+    if (!sign.known || (extreme.op == DIM_OP_MAX ? sign.lo < 0 : sign.hi > 0)) return false;
+    int64_t bound[2];
+    bool known[2];
+    for (unsigned i = 0; i < 2; i++) {
+        poly_of(table, i ? extreme.b : extreme.a, &by[i]);
+        known[i] = poly_mul(table, &factor, &by[i], &by[i]) &&
+                   poly_add_scaled(table, &by[i], &rest, 1) &&
+                   lower_of_atoms(table, &by[i], SHARED_ATOMS_MAX, &bound[i]);
+    }
+    if (!known[0] && !known[1]) return false;
+    *out = by[known[1] && (!known[0] || bound[1] > bound[0])];
+    return true;
+}
+
 bool poly_lower(DimTable *table, const Poly *poly, int64_t *lower) {
     bool known = lower_of_atoms(table, poly, SHARED_ATOMS_MAX, lower);
-    // Once more with constant divisions replaced by their bounds: N - N // 2 is not negative.
+    // Once more with divisions, minima and maxima replaced by what bounds them: N - N // 2 is not
+    // negative.
     uint32_t atoms[RELAX_MAX];
     uint32_t count = poly->count > 1 ? poly_compounds(table, poly, atoms, RELAX_MAX) : 0;
     Poly relaxed = *poly, next, scale;
     int64_t total = 1, factor, bound;
     bool any = false;
     for (uint32_t i = 0; i < count; i++) {
-        int64_t product;
-        if (!poly_relax(table, &relaxed, atoms[i], &next, &scale) ||
-            !poly_is_constant(&scale, &factor) || !checked_mul(total, factor, &product))
+        int64_t product = total;
+        if (!relax_extreme(table, &relaxed, atoms[i], &next) &&
+            (!poly_relax(table, &relaxed, atoms[i], &next, &scale) ||
+             !poly_is_constant(&scale, &factor) || !checked_mul(total, factor, &product)))
             continue;
         relaxed = next;
         total = product;
@@ -153,9 +177,14 @@ static bool sum_of_sizes(const DimTable *table, const Poly *poly) {
 // Every term and every partial sum must fit in 64 bits, so that no evaluation within the symbols'
 // ranges overflows.
 Dim poly_intern(DimTable *table, const Poly *poly) {
-    if (!sum_of_sizes(table, poly)) return DIM_NONE;
-    DimBounds bounds;
-    if (!poly_lower(table, poly, &bounds.lo) || !poly_upper(table, poly, &bounds.hi))
-        return DIM_NONE;
-    return expr_make(table, poly->term, poly->count, bounds);
+    bool fresh;
+    Dim dim = expr_make(table, poly->term, poly->count, &fresh);
+    if (fresh) {
+        DimBounds bounds = {0};
+        bool valid = table->exprs.at[dim].weight <= DIM_WEIGHT_MAX && sum_of_sizes(table, poly) &&
+                     poly_lower(table, poly, &bounds.lo) && poly_upper(table, poly, &bounds.hi);
+        table->exprs.at[dim].bounds = bounds;
+        table->exprs.at[dim].valid = valid;
+    }
+    return table->exprs.at[dim].valid ? dim : DIM_NONE;
 }

@@ -57,6 +57,7 @@ typedef struct Expr {
     DimBounds bounds;
     uint64_t symbols;
     uint32_t weight;
+    bool valid; // else it stands for DIM_NONE: its value could leave 64 bits, or it is too large
 } Expr;
 
 typedef struct Symbol {
@@ -127,8 +128,8 @@ uint32_t mono_mul(DimTable *table, uint32_t a, uint32_t b);
 bool mono_divide(DimTable *table, uint32_t a, uint32_t b, uint32_t *quotient);
 uint32_t mono_degree_of(const DimTable *table, uint32_t mono, uint32_t atom);
 bool mono_eval(const DimTable *table, uint32_t mono, const int64_t *symbols, int64_t *value);
-// The dim of these terms, already in order.
-Dim expr_make(DimTable *table, const Term *term, uint32_t count, DimBounds bounds);
+// The dim of these terms, already in order; *fresh: it is new and its bounds are still to be set.
+Dim expr_make(DimTable *table, const Term *term, uint32_t count, bool *fresh);
 
 // ---- polynomials (ir/dim_poly.c, bounds in ir/dim_bound.c); false when a limit or 64 bits are
 // exceeded ----

@@ -69,6 +69,12 @@ static void normal_forms(void **state) {
     assert_int_equal(dim_min(T, f->n, f->s), dim_min(T, f->s, f->n));
     assert_int_equal(dim_min(T, f->n, K(0)), K(0));
     assert_int_equal(dim_max(T, f->n, ADD(f->n, f->p)), ADD(f->n, f->p));
+    Dim nested = dim_max(T, ADD(dim_max(T, f->n, f->p), f->s), MUL(f->s, K(2)));
+    assert_int_equal(dim_max(T, nested, ADD(f->p, f->s)), nested);
+    assert_int_equal(dim_max(T, dim_max(T, MUL(f->s, K(2)), ADD(f->s, f->p)), ADD(f->n, f->s)),
+                     nested);
+    assert_int_equal(dim_min(T, dim_min(T, f->n, f->p), f->n), dim_min(T, f->p, f->n));
+    assert_int_equal(dim_min(T, dim_max(T, f->n, f->p), f->n), f->n);
     assert_int_equal(DIV(f->n, K(0)), K(0));
     assert_int_equal(MOD(f->n, K(0)), f->n);
     assert_int_equal(DIV(MUL(f->n, K(-6)), K(-3)), MUL(f->n, K(2)));
