@@ -80,6 +80,20 @@ static int emit(Generator *g, const char *name, const char *signature) {
     return g->next++;
 }
 
+// Compares a value with numbers near the ends of ranges.
+static void emit_compare(Generator *g, int value) {
+    static const char *const ops[] = {"slt", "sle", "ieq", "ine"};
+    static const int numbers[] = {-2, -1, 0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 12};
+    indent(g);
+    const char *op = ops[roll(g, 4)];
+    int number = numbers[roll(g, 13)];
+    if (roll(g, 2))
+        text_printf(&g->text, "%%%d: bool = %s %%%d, %d\n", g->next, op, value, number);
+    else
+        text_printf(&g->text, "%%%d: bool = %s %d, %%%d\n", g->next, op, number, value);
+    remember(&g->scope.boolean, g->next++);
+}
+
 static void emit_divide(Generator *g) {
     static const char *const ops[] = {"sdiv", "udiv", "srem", "urem"};
     static const char *const divisors[] = {"1", "2", "3", "8", "12", "%n", "-3"};
@@ -89,6 +103,7 @@ static void emit_divide(Generator *g) {
                 roll(g, 2) ? divided : g->scope.i32.id[roll(g, g->scope.i32.len)],
                 divisors[roll(g, 7)]);
     remember(&g->scope.i32, g->next++);
+    emit_compare(g, g->next - 1);
 }
 
 static void emit_shift(Generator *g) {
@@ -134,6 +149,32 @@ static void emit_exchange(Generator *g) {
     g->next += 2;
 }
 
+// A value that all values made since `outer` go into, so that none is dead.
+static int emit_digest(Generator *g, const Scope *outer) {
+    const Pool *pools[] = {&g->scope.i32, &g->scope.f32, &g->scope.boolean};
+    const unsigned from[] = {outer->i32.len, outer->f32.len, outer->boolean.len};
+    static const char *const convert[] = {"iadd %%%d, 0", "f_to_s %%%d", "select %%%d, 7, 5"};
+    int digest = g->next++;
+    indent(g);
+    text_printf(&g->text, "%%%d: i32 = iadd %%0, 1\n", digest);
+    for (unsigned type = 0; type < 3; type++) {
+        for (unsigned i = from[type]; i < pools[type]->len; i++) {
+            indent(g);
+            text_printf(&g->text, "%%%d: i32 = ", g->next);
+            text_printf(&g->text, convert[type], pools[type]->id[i]);
+            text_put(&g->text, "\n");
+            indent(g);
+            text_printf(&g->text, "%%%d: i32 = imul %%%d, 31\n", g->next + 1, digest);
+            indent(g);
+            text_printf(&g->text, "%%%d: i32 = iadd %%%d, %%%d\n", g->next + 2, g->next + 1,
+                        g->next);
+            digest = g->next + 2;
+            g->next += 3;
+        }
+    }
+    return digest;
+}
+
 static void emit_block(Generator *g, unsigned statements);
 
 static void emit_if(Generator *g) {
@@ -147,10 +188,9 @@ static void emit_if(Generator *g) {
     for (unsigned branch = 0; branch < 2; branch++) {
         emit_block(g, roll(g, 6));
         if (results) {
+            int digest = emit_digest(g, &outer);
             indent(g);
-            text_put(&g->text, "yield ");
-            operand(g, 'i');
-            text_put(&g->text, "\n");
+            text_printf(&g->text, "yield %%%d\n", digest);
             indent(g);
             text_put(&g->text, "yield ");
             operand(g, 'f');
@@ -192,13 +232,15 @@ static void emit_loop(Generator *g) {
     remember(&g->scope.i32, counter);
     remember(&g->scope.i32, carried);
     remember(&g->scope.i32, carried + 1);
+    emit_compare(g, counter);
     emit_block(g, 1 + roll(g, 6));
-    for (unsigned i = 0; i < 2; i++) {
-        indent(g);
-        text_put(&g->text, "yield ");
-        operand(g, 'i');
-        text_put(&g->text, "\n");
-    }
+    int digest = emit_digest(g, &outer);
+    indent(g);
+    text_printf(&g->text, "yield %%%d\n", digest);
+    indent(g);
+    text_put(&g->text, "yield ");
+    operand(g, 'i');
+    text_put(&g->text, "\n");
     g->depth--;
     indent(g);
     text_put(&g->text, "}\n");
@@ -251,7 +293,7 @@ static void emit_block(Generator *g, unsigned statements) {
 }
 
 static Text generate(uint32_t seed) {
-    Generator g = {.seed = seed, .budget = 120};
+    Generator g = {.seed = seed, .budget = 120, .slot = 1}; // slot 0 is the digest's
     text_printf(&g.text,
                 "kernel random(x: read i32, y: write i32, n: i32 in 1..=9, m: i32 in 0..=64 "
                 "multiple 8) local(%d) subgroup(0) strict shared(t: i32[%d]) {\n",
@@ -264,8 +306,10 @@ static Text generate(uint32_t seed) {
     g.next = 5;
     remember(&g.scope.i32, 0);
     remember(&g.scope.i32, 4);
+    Scope outer = g.scope;
     emit_block(&g, 60);
-    while (g.slot < SLOTS && g.slot < 8) emit_store(&g);
+    int digest = emit_digest(&g, &outer);
+    text_printf(&g.text, "    store %%y, %%1, %%%d as i32 align 4\n", digest);
     text_put(&g.text, "}\n");
     return g.text;
 }
