@@ -143,7 +143,7 @@ static void describes_and_writes(void **state) {
     assert_string_equal(f->error.data, "'--out z=/tmp/never.npy': the model has no such output");
     char folder[] = "/tmp/adept-arrays-XXXXXX";
     assert_non_null(mkdtemp(folder));
-    char out[64], path[64];
+    char out[80], path[64];
     snprintf(path, sizeof path, "%s/y.npy", folder);
     snprintf(out, sizeof out, "y=%s", path);
     list.at[0] = out;
