@@ -233,9 +233,11 @@ static bool prove_apart(DimTable *table, Dim a, Dim b, int64_t gap) {
     }
     if (!poly_add_term(table, &goal, -gap, 0)) return false;
     Prover prover = {.table = table, .budget = PROVE_BUDGET, .valid = UINT32_MAX};
+    if (prove(&prover, &goal, 0)) return true;
+    if (poly_is_constant(&goal, NULL)) return false;
     // Deeper only when shallow fails, so that simple proofs stay cheap.
     make_samples(table);
-    for (unsigned depth = 0; depth <= PROVE_DEPTH; depth++)
+    for (unsigned depth = 1; depth <= PROVE_DEPTH; depth++)
         if (prove(&prover, &goal, depth)) return true;
     return false;
 }

@@ -393,25 +393,33 @@ int64_t view_offset(const DimTable *dims, const View *view, const int64_t *symbo
 
 // ---- print ----
 
+// A size as a factor or summand: in parentheses if it is not a plain number or name.
+static void print_operand(const DimTable *dims, Dim dim, const char *sign, Text *out) {
+    Text text = {0};
+    dim_print(dims, dim, &text);
+    bool plain = !strchr(text.data, ' ');
+    if (plain && text.data[0] == '-' && strcmp(sign, " + ") == 0)
+        text_printf(out, " - %s", text.data + 1);
+    else
+        text_printf(out, plain ? "%s%s" : "%s(%s)", sign, text.data);
+    text_free(&text);
+}
+
 static void print_guard(const DimTable *dims, const Guard *guard, Text *out) {
     text_put(out, "0 <= ");
+    if (guard->terms == 0) dim_print(dims, guard->offset, out);
     for (unsigned t = 0; t < guard->terms; t++) {
         text_printf(out, "%sd%u", t ? " + " : "", guard->term[t].digit);
-        if (dim_is(dims, guard->term[t].scale, 1)) continue;
-        text_put(out, " * (");
-        dim_print(dims, guard->term[t].scale, out);
-        text_put(out, ")");
+        if (!dim_is(dims, guard->term[t].scale, 1))
+            print_operand(dims, guard->term[t].scale, " * ", out);
     }
-    if (!dim_is(dims, guard->offset, 0)) {
-        text_put(out, guard->terms ? " + (" : "(");
-        dim_print(dims, guard->offset, out);
-        text_put(out, ")");
-    }
+    if (guard->terms && !dim_is(dims, guard->offset, 0))
+        print_operand(dims, guard->offset, " + ", out);
     text_put(out, " < ");
     dim_print(dims, guard->size, out);
 }
 
-// "[4, N] (4:N) (N:1) + 3 if 0 <= d1 + (-1) < N else 0.0 of [..] .."
+// "[4, N] (4:N) (N:1) + 3 if 0 <= d1 - 1 < N else 0.0 of [..] .."
 void view_print(const DimTable *dims, const View *view, Text *out) {
     text_put(out, "[");
     for (unsigned axis = 0; axis < view->rank; axis++) {
@@ -429,10 +437,7 @@ void view_print(const DimTable *dims, const View *view, Text *out) {
         }
         text_put(out, ")");
     }
-    if (!dim_is(dims, view->offset, 0)) {
-        text_put(out, " + ");
-        dim_print(dims, view->offset, out);
-    }
+    if (!dim_is(dims, view->offset, 0)) print_operand(dims, view->offset, " + ", out);
     for (unsigned g = 0; g < view->guards; g++) {
         text_put(out, g ? " and " : " if ");
         print_guard(dims, &view->guard[g], out);

@@ -95,7 +95,7 @@ static void slices_shift_and_step(void **state) {
     assert_true(view_slice(D, &view, 1, K(1), 3, K(3), &cut));
     check_print(f, &cut, "[N, 3] (N:10) (3:3) + 1");
     assert_true(view_slice(D, &view, 0, dim_sub(D, f->n, K(1)), -1, f->n, &flipped));
-    check_print(f, &flipped, "[N, 10] (N:-10) (10:1) + N * 10 - 10");
+    check_print(f, &flipped, "[N, 10] (N:-10) (10:1) + (N * 10 - 10)");
     assert_int_equal(AT(flipped, 0, 4), 64);
     Dim first, last;
     assert_true(view_hull(D, &flipped, &first, &last));
@@ -139,7 +139,7 @@ static void pads_are_guards(void **state) {
     Fixture *f = *state;
     View view = view_identity(D, SHAPE(f->n, K(4))), padded, part, flat, other;
     assert_true(view_pad(D, &view, 1, K(2), K(1), 0.5, &padded));
-    check_print(f, &padded, "[N, 7] (N:4) (7:1) + -2 if 0 <= d1 + (-2) < 4 else 0.5");
+    check_print(f, &padded, "[N, 7] (N:4) (7:1) - 2 if 0 <= d1 - 2 < 4 else 0.5");
     double pad = 0;
     assert_int_equal(view_locate(D, &padded, symbols, (int64_t[]){1, 1}, &pad), -1);
     assert_true(pad == 0.5);
@@ -151,7 +151,7 @@ static void pads_are_guards(void **state) {
     assert_int_equal(first, K(0));
     assert_int_equal(last, dim_sub(D, dim_mul(D, f->n, K(4)), K(1)));
     assert_true(view_reshape(D, &padded, SHAPE(dim_mul(D, f->n, K(7))), &flat));
-    check_print(f, &flat, "[N * 7] (N:4, 7:1) + -2 if 0 <= d1 + (-2) < 4 else 0.5");
+    check_print(f, &flat, "[N * 7] (N:4, 7:1) - 2 if 0 <= d1 - 2 < 4 else 0.5");
     assert_true(view_pad(D, &padded, 0, K(1), K(0), 0.5, &other));
     assert_int_equal(other.guards, 2);
     assert_null(other.inner);
@@ -168,9 +168,9 @@ static void guards_follow_split_digits(void **state) {
     View view = view_identity(D, SHAPE(K(5))), padded, split, back;
     assert_true(view_pad(D, &view, 0, K(1), K(2), 0, &padded));
     assert_true(view_reshape(D, &padded, SHAPE(K(2), K(4)), &split));
-    check_print(f, &split, "[2, 4] (2:4) (4:1) + -1 if 0 <= d0 * (4) + d1 + (-1) < 5 else 0.0");
+    check_print(f, &split, "[2, 4] (2:4) (4:1) - 1 if 0 <= d0 * 4 + d1 - 1 < 5 else 0.0");
     assert_true(view_reshape(D, &split, SHAPE(K(8)), &back));
-    check_print(f, &back, "[8] (8:1) + -1 if 0 <= d0 + (-1) < 5 else 0.0");
+    check_print(f, &back, "[8] (8:1) - 1 if 0 <= d0 - 1 < 5 else 0.0");
 }
 
 static void windows(void **state) {
@@ -179,8 +179,8 @@ static void windows(void **state) {
     View view = view_identity(D, SHAPE(f->n, K(8))), window, plain;
     assert_true(view_unfold(D, &view, 1, K(3), K(4), 2, 1, K(1), 0, &window));
     check_print(f, &window,
-                "[N, 3, 4] (N:8) (3:1) (4:2) + -1 "
-                "if 0 <= d1 + d2 * (2) + (-1) < 8 else 0.0");
+                "[N, 3, 4] (N:8) (3:1) (4:2) - 1 "
+                "if 0 <= d1 + d2 * 2 - 1 < 8 else 0.0");
     for (int64_t k = 0; k < 3; k++)
         for (int64_t o = 0; o < 4; o++) {
             int64_t at = o * 2 + k - 1;
