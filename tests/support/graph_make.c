@@ -123,6 +123,7 @@ static Attr value(Reader *reader, AttrKind kind) {
         char *text = word(reader);
         Dim dim = dim_find(reader->g->dims, text);
         if (dim) return attr_size(dim);
+        if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) return attr_int(*text == 't');
         return strpbrk(text, ".enf") ? attr_float(strtod(text, NULL))
                                      : attr_int(strtoll(text, NULL, 10));
     }
