@@ -96,8 +96,10 @@ int main(int argc, char **argv) {
     int32_t *labels = count > 0 ? calloc(count, sizeof *labels) : NULL;
     AdeptDevice *device = NULL;
     AdeptError error;
-    if (!images || !wanted || !labels || values != count * 28 * 28) {
-        fprintf(stderr, "digits: images and labels do not belong together\n");
+    if (!images || !wanted || !labels) {
+        code = 1; // said already
+    } else if (values != count * 28 * 28) {
+        fprintf(stderr, "digits: %zu labels do not belong to %zu values\n", count, values);
     } else if (!done(adept_device_open(NULL, &device, &error), "device", &error)) {
         code = 3;
     } else if (classify(device, argv[1], argv[2], images, count, labels)) {
