@@ -114,6 +114,7 @@ void lower_result(Lower *l, ValueId result, Point *point);
 // lower_scalar.c: one application of a map op to operands (0: absent).
 KVal lower_scalar(Lower *l, const Node *node, DType operand_type, DType result_type, const KVal *x);
 KVal lower_cast(KBuilder *b, KVal x, DType from, DType to);
+KVal lower_round(KBuilder *b, KVal x, DType dtype);          // to what the element type can hold
 KVal lower_larger(KBuilder *b, DType dtype, KVal x, KVal y); // NaN wins
 KVal lower_smaller(KBuilder *b, DType dtype, KVal x, KVal y);
 

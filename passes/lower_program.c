@@ -10,6 +10,7 @@ typedef struct LowerFamily {
 
 static const LowerFamily lower_families[] = {
     {"map", lower_map},
+    {"row", lower_row},
 };
 
 static bool lower_alternative(Plan *plan, Program *program, Diags *diags, const PlanStep *step,

@@ -270,6 +270,10 @@ static KVal cast_int_to_int(KBuilder *b, KVal x, DType to) {
     return x;
 }
 
+KVal lower_round(KBuilder *b, KVal x, DType dtype) {
+    return dtype == DT_F16 ? k_round_f16(b, x) : dtype == DT_BF16 ? k_round_bf16(b, x) : x;
+}
+
 KVal lower_cast(KBuilder *b, KVal x, DType from, DType to) {
     if (from == to) return x;
     if (to == DT_BOOL)
@@ -280,7 +284,7 @@ KVal lower_cast(KBuilder *b, KVal x, DType from, DType to) {
     if (dtype_is_float(from) && dtype_is_int(to)) return cast_float_to_int(b, x, to);
     if (dtype_is_int(from) && dtype_is_int(to)) return cast_int_to_int(b, x, to);
     if (dtype_is_int(from)) x = from == DT_U32 ? k_u_to_f(b, x) : k_s_to_f(b, x);
-    return to == DT_F16 ? k_round_f16(b, x) : to == DT_BF16 ? k_round_bf16(b, x) : x;
+    return lower_round(b, x, to);
 }
 
 #define X                       s->x
@@ -365,8 +369,5 @@ KVal lower_scalar(Lower *l, const Node *node, DType operand_type, DType result_t
     ScalarCall call = {.b = l->b, .node = node, .dtype = operand_type, .result = result_type};
     call.x = x[0], call.y = x[1], call.z = x[2];
     KVal value = scalar_apply(&call);
-    if (!l->plan->strict_rounding) return value;
-    return result_type == DT_F16    ? k_round_f16(l->b, value)
-           : result_type == DT_BF16 ? k_round_bf16(l->b, value)
-                                    : value;
+    return l->plan->strict_rounding ? lower_round(l->b, value, result_type) : value;
 }

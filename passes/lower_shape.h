@@ -18,3 +18,19 @@ NodeId fused_find(const Graph *g, const Node *fused, OpClass class);
 
 // Attribute of a node by name; the op has it.
 const Attr *node_attr(const Node *node, const char *name);
+
+// Family "row": a shape whose `reduced` axes every reduction folds. Values inside have one element
+// for each element of the shape (full), or one a row.
+typedef struct RowShape {
+    uint8_t rank, kept; // kept: axes that are not reduced
+    uint32_t reduced;   // bit a: axis a
+    Dim size[RANK_MAX], rows, length;
+    uint32_t levels;       // the highest level of all
+    const uint32_t *level; // per value: how many phases of folding must be done before it is known
+    const bool *is_full;   // per value
+} RowShape;
+
+// False if the reductions of the body do not agree.
+bool row_shape(Arena *arena, const Graph *g, NodeId fused, RowShape *out);
+bool row_is_full(const RowShape *shape, ValueId value);
+uint32_t row_level(const RowShape *shape, ValueId value);

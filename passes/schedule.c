@@ -34,6 +34,7 @@ typedef struct ScheduleFamily {
 
 static const ScheduleFamily schedule_families[] = {
     {"map", schedule_map},
+    {"row", schedule_row},
 };
 
 static const Candidate *schedule_choose(ScheduleSite *site) {

@@ -1,0 +1,108 @@
+// Candidates of family "row": how many invocations share a row, and whether registers hold it.
+// A cost is time in units of one memory instruction of one invocation: the work of a lane and the
+// joining of lanes, times how often the device must be filled to do all rows.
+#include "passes/schedule.h"
+
+#include <math.h>
+
+typedef struct RowSite {
+    ScheduleSite *site;
+    RowShape shape;
+    double rows, length;
+    uint32_t phases;
+    bool along, across; // full operands lie side by side along the row; across rows
+} RowSite;
+
+// How the operands from memory lie.
+static void row_look(RowSite *row) {
+    const Graph *g = row->site->graph;
+    DimTable *dims = row->site->dims;
+    const Region *body = &g->regions.at[row->site->fused->body];
+    uint32_t along = 0, across = 0;
+    for (uint32_t i = 0; i < body->nodes.len; i++) {
+        const Node *node = graph_node(g, body->nodes.at[i]);
+        if (node->inline_view) continue;
+        for (uint32_t o = 0; o < node->operands; o++) {
+            ValueId base;
+            View view;
+            if (!node->operand[o] || !graph_view(g, node->operand[o], &base, &view)) continue;
+            NodeId from = graph_value(g, base)->node;
+            if (from && graph_node(g, from)->region == row->site->fused->body) continue;
+            if (view.rank != row->shape.rank) continue;
+            for (uint8_t a = 0; a < view.rank; a++) {
+                bool unit = dim_is(dims, view_axis_stride(&view, a), 1);
+                if (unit && row->shape.reduced >> a & 1) along++;
+                if (unit && !(row->shape.reduced >> a & 1)) across++;
+            }
+        }
+    }
+    row->along = along > 0, row->across = across > along;
+}
+
+static uint32_t row_phases(const RowSite *row) {
+    const Graph *g = row->site->graph;
+    const Region *body = &g->regions.at[row->site->fused->body];
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < body->nodes.len; i++) {
+        const Node *node = graph_node(g, body->nodes.at[i]);
+        if (node->kind == NODE_OP && op_info(node->op)->class == OC_REDUCE)
+            last = row_level(&row->shape, node->result[0]) > last
+                       ? row_level(&row->shape, node->result[0])
+                       : last;
+    }
+    for (uint32_t r = 0; r < row->site->fused->results; r++) {
+        ValueId value = row->site->fused->result[r];
+        if (row_is_full(&row->shape, value) && row_level(&row->shape, value) + 1 > last)
+            last = row_level(&row->shape, value) + 1;
+    }
+    return last;
+}
+
+static double row_joining(const Schedule *s) {
+    if (s->lanes == 1) return 0;
+    if (s->subgroup) return 0.5 * log2(s->lanes) + (s->lanes > s->subgroup ? 6 : 0);
+    return s->lanes <= 16 ? 4 + 0.5 * s->lanes : 16;
+}
+
+static void row_candidate(RowSite *row, uint32_t lanes, uint32_t local) {
+    ScheduleSite *site = row->site;
+    const Target *target = site->target;
+    bool device = target->compute_units > 0;
+    Schedule s = {.lanes = lanes, .local = local, .rows = local / lanes, .vec = 1, .items = 1};
+    if (lanes > 1 && row->along) s.vec = schedule_divisor(site, row->shape.length, 4);
+    TargetFeatures need = TF_SUBGROUP_SIZE_CONTROL | TF_SUBGROUP_SHUFFLE;
+    if (lanes > 1 && (target->features & need) == need &&
+        target->subgroup_min == target->subgroup_max && local % target->subgroup_size == 0)
+        s.subgroup = target->subgroup_size;
+    int64_t length;
+    if (lanes > 1 && row->phases > 1 && dim_is_const(site->dims, row->shape.length, &length)) {
+        int64_t items = (length + lanes * s.vec - 1) / (lanes * s.vec);
+        if (items >= 1 && items <= 8 && items * s.vec <= 16) s.keep = 1, s.items = (uint32_t)items;
+    }
+    double trips = ceil(row->length / (lanes * s.vec));
+    double work = trips * (s.keep ? 1 + 0.2 * row->phases : row->phases);
+    if (lanes == 1 && !row->across) work *= device ? 8 : 2; // lanes far apart in memory
+    if (lanes > 1 && !row->along) work *= device ? 8 : 1.5;
+    double machine = device ? target->compute_units * 1024.0 : 256;
+    double fills = row->rows * lanes / machine;
+    double cost = (work + row_joining(&s) * row->phases + 2) * (fills < 1 ? 1 : fills);
+    const char *why = arena_printf(site->arena, "%u lanes a row%s, %s", lanes,
+                                   s.keep ? ", row kept in registers" : "",
+                                   lanes == 1 ? "rows side by side" : "vectors along the row");
+    schedule_add(site, s, cost, why);
+}
+
+void schedule_row(ScheduleSite *site) {
+    RowSite row = {.site = site};
+    if (!row_shape(site->arena, site->graph, site->graph->regions.at[site->fused->body].owner,
+                   &row.shape))
+        return;
+    row.rows = schedule_size(site, row.shape.rows);
+    row.length = schedule_size(site, row.shape.length);
+    row_look(&row);
+    row.phases = row_phases(&row);
+    uint32_t most = site->target->max_invocations < 256 ? site->target->max_invocations : 256;
+    row_candidate(&row, 1, 64);
+    for (uint32_t lanes = 4; lanes <= most; lanes *= 2)
+        row_candidate(&row, lanes, lanes < 64 ? 64 : lanes);
+}
