@@ -104,19 +104,21 @@ KVal fold_result(Lower *l, const Fold *fold, const KVal *state) {
     return state[0];
 }
 
+static const char *const fold_regions[3] = {"partial", "partial_int", "partial_index"};
+
 static unsigned fold_region_kind(const Fold *fold, unsigned word) {
-    return word == 1 || !fold_is_float(fold);
+    return word == 1 ? 2 : fold_is_float(fold) ? 0 : 1;
 }
 
 void fold_lanes_begin(Lower *l, FoldLanes *lanes, const Fold *folds, unsigned count) {
-    bool need[2] = {false, false};
+    bool need[3] = {false, false, false};
     bool shared = lanes->subgroup ? lanes->count > lanes->subgroup : lanes->count > 1;
     for (unsigned i = 0; shared && i < count; i++)
         for (unsigned w = 0; w < folds[i].words; w++) need[fold_region_kind(&folds[i], w)] = true;
-    for (unsigned kind = 0; kind < 2; kind++)
+    for (unsigned kind = 0; kind < 3; kind++)
         if (need[kind])
-            lanes->region[kind] = k_shared(l->b, kind ? "partial_i" : "partial",
-                                           kind ? DT_I32 : DT_F32, 1, 2 * lanes->local);
+            lanes->region[kind] =
+                k_shared(l->b, fold_regions[kind], kind ? DT_I32 : DT_F32, 1, 2 * lanes->local);
 }
 
 static void fold_put(Lower *l, const FoldLanes *lanes, const Fold *fold, KVal at,

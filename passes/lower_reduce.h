@@ -24,7 +24,7 @@ typedef struct FoldLanes {
     unsigned count, local;
     unsigned subgroup; // size required of the device, 0: none
     KVal invocation, lane, row;
-    uint32_t region[2]; // workgroup memory for floats and integers
+    uint32_t region[3]; // workgroup memory for floats, integers, indices
     bool used;
 } FoldLanes;
 
