@@ -1,0 +1,30 @@
+// The rewrites of the decompose pass, one a class. Each takes a builder whose name is that of the
+// node's result, and the node of the old graph; it returns the value that replaces the result, or 0
+// after an error.
+//
+// Roundings: what a node computes inside is f32 (or the integer type), with one rounding at its
+// end, as the precision column of the op table says.
+#pragma once
+
+#include "passes/build.h"
+
+typedef ValueId DecomposeFn(Rewrite *rewrite, Builder *b, const Node *node);
+
+DecomposeFn decompose_softmax, decompose_norm, decompose_group_norm, decompose_batch_norm;
+DecomposeFn decompose_matmul, decompose_linear, decompose_conv;
+DecomposeFn decompose_max_pool, decompose_avg_pool, decompose_adaptive_pool;
+DecomposeFn decompose_reduce, decompose_mean, decompose_tile, decompose_concat, decompose_stack;
+
+// Shared pieces.
+
+// The dtype an op computes in: f32 for floats, i32 for small integers, else the dtype itself.
+DType decompose_inner(DType dtype);
+// Operand `x` (a weight or the like) brought to a shape by broadcasting, then cast: a cast of the
+// full shape can be computed where it is read.
+ValueId decompose_spread(Builder *b, const char *part, ValueId x, uint32_t rank, const Dim *size,
+                         DType dtype);
+// A sum of products with an optional bias, rounded once to dtype. bias already broadcasts.
+ValueId decompose_products(Builder *b, ValueId x, ValueId y, ValueId bias, int64_t batch, int64_t k,
+                           DType dtype);
+// Casts `x` to the dtype of the node's result and gives it the builder's name.
+ValueId decompose_finish(Builder *b, ValueId x, DType dtype);

@@ -1,0 +1,133 @@
+// matmul and linear as contracts; convolutions as contracts over unfold views.
+#include "passes/decompose.h"
+
+ValueId decompose_products(Builder *b, ValueId x, ValueId y, ValueId bias, int64_t batch, int64_t k,
+                           DType dtype) {
+    if (!bias) return build_contract(b, NULL, x, y, batch, k, dtype);
+    DType inner = decompose_inner(dtype);
+    ValueId sum = build_contract(b, "contract", x, y, batch, k, inner);
+    Type type = build_type(b, sum);
+    bias = decompose_spread(b, "bias", bias, type.rank, type.size, inner);
+    sum = build_map2(b, OP_ADD, inner == dtype ? NULL : "add", sum, bias);
+    return build_cast(b, NULL, sum, dtype);
+}
+
+static ValueId swap_last(Builder *b, ValueId x) {
+    uint32_t rank = build_type(b, x).rank;
+    uint8_t axes[RANK_MAX];
+    for (uint32_t i = 0; i < rank; i++) axes[i] = (uint8_t)i;
+    if (rank >= 2) {
+        axes[rank - 2] = (uint8_t)(rank - 1);
+        axes[rank - 1] = (uint8_t)(rank - 2);
+    }
+    return build_permute(b, "transpose", x, axes);
+}
+
+// [.., A, B] broadcast to leading sizes `lead`.
+static ValueId spread_batch(Builder *b, ValueId x, uint32_t rank, const Dim *lead) {
+    Type type = build_type(b, x);
+    Dim size[RANK_MAX];
+    for (uint32_t i = 0; i < rank; i++) size[i] = lead[i];
+    size[rank] = type.size[type.rank - 2];
+    size[rank + 1] = type.size[type.rank - 1];
+    return build_broadcast(b, x, rank + 2, size);
+}
+
+ValueId decompose_matmul(Rewrite *rewrite, Builder *b, const Node *node) {
+    ValueId x = node_operand(rewrite, node, 0), y = node_operand(rewrite, node, 1);
+    Type result = node_type(rewrite, node);
+    Type left = build_type(b, x), right = build_type(b, y);
+    y = swap_last(b, y);                   // [.., N, K]
+    if (left.rank <= 1 || right.rank <= 2) // x's leading axes are rows, or y's are columns
+        return build_contract(b, NULL, x, y, 0, 1, result.dtype);
+    uint32_t lead = result.rank - 2u;
+    x = spread_batch(b, x, lead, result.size);
+    y = spread_batch(b, y, lead, result.size);
+    return build_contract(b, NULL, x, y, lead, 1, result.dtype);
+}
+
+ValueId decompose_linear(Rewrite *rewrite, Builder *b, const Node *node) {
+    return decompose_products(b, node_operand(rewrite, node, 0), node_operand(rewrite, node, 1),
+                              node_operand(rewrite, node, 2), 0, 1, node_type(rewrite, node).dtype);
+}
+
+// What a convolution knows about its axes: `spatial` of them, after N and C.
+typedef struct Conv {
+    uint32_t spatial;
+    Dim groups, inner, outer; // G, C // G, O // G
+    Dim batch, output[2], kernel[2];
+    bool grouped;
+} Conv;
+
+// x as [N, (G,) H', W', C // G, kh, kw].
+static ValueId windows(Builder *b, const Node *node, const Conv *conv, ValueId x) {
+    DimTable *dims = b->g->dims;
+    uint32_t first = 2; // spatial axis
+    if (conv->grouped) {
+        Type type = build_type(b, x);
+        Dim size[RANK_MAX] = {type.size[0], conv->groups, conv->inner};
+        for (uint32_t i = 0; i < conv->spatial; i++) size[3 + i] = type.size[2 + i];
+        x = build_reshape(b, "grouped", x, 3 + conv->spatial, size);
+        first = 3;
+    }
+    for (uint32_t i = 0; i < conv->spatial; i++) {
+        Dim before = dim_const(dims, 0), after;
+        attr_pair_of(build_attr(node, "padding"), i, &before, &after);
+        WindowAxis window = {.axis = first + 2 * i,
+                             .kernel = conv->kernel[i],
+                             .output = conv->output[i],
+                             .before = before,
+                             .stride = attr_int_of(build_attr(node, "stride"), i),
+                             .dilation = attr_int_of(build_attr(node, "dilation"), i)};
+        x = build_unfold(b, x, window, 0);
+    }
+    uint8_t axes[RANK_MAX];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i + 1 < first; i++) axes[count++] = (uint8_t)i;
+    for (uint32_t i = 0; i < conv->spatial; i++) axes[count++] = (uint8_t)(first + 2 * i + 1);
+    axes[count++] = (uint8_t)(first - 1);
+    for (uint32_t i = 0; i < conv->spatial; i++) axes[count++] = (uint8_t)(first + 2 * i);
+    return build_permute(b, "permute", x, axes);
+}
+
+// The weight [O, C // G, kh, kw] as [N, (G,) O // G, C // G, kh, kw].
+static ValueId filters(Builder *b, const Conv *conv, ValueId weight) {
+    Dim size[RANK_MAX] = {conv->batch};
+    uint32_t rank = 1;
+    if (conv->grouped) size[rank++] = conv->groups;
+    size[rank++] = conv->outer;
+    size[rank++] = conv->inner;
+    for (uint32_t i = 0; i < conv->spatial; i++) size[rank++] = conv->kernel[i];
+    weight = build_reshape(b, "weight", weight, rank - 1, size + 1);
+    return build_broadcast(b, weight, rank, size);
+}
+
+ValueId decompose_conv(Rewrite *rewrite, Builder *b, const Node *node) {
+    DimTable *dims = b->g->dims;
+    ValueId x = node_operand(rewrite, node, 0), weight = node_operand(rewrite, node, 1);
+    ValueId bias = node_operand(rewrite, node, 2);
+    Type result = node_type(rewrite, node), kernel = build_type(b, weight);
+    int64_t groups = build_attr(node, "groups")->i;
+    Conv conv = {.spatial = result.rank - 2u,
+                 .groups = dim_const(dims, groups),
+                 .inner = kernel.size[1],
+                 .outer = dim_floor_div(dims, kernel.size[0], dim_const(dims, groups)),
+                 .batch = result.size[0],
+                 .grouped = groups != 1};
+    for (uint32_t i = 0; i < conv.spatial; i++) {
+        conv.output[i] = result.size[2 + i];
+        conv.kernel[i] = kernel.size[2 + i];
+    }
+    x = windows(b, node, &conv, x);
+    weight = filters(b, &conv, weight);
+    if (bias && conv.grouped)
+        bias = build_reshape(b, "bias", bias, 2, (Dim[]){conv.groups, conv.outer});
+    if (bias) bias = build_expand_to(b, bias, conv.spatial);
+    int64_t batch = conv.grouped ? 2 : 1, k = 1 + conv.spatial;
+    if (!conv.grouped) return decompose_products(b, weight, x, bias, batch, k, result.dtype);
+    Builder inner = *b;
+    inner.name = arena_printf(b->g->arena, "%s.groups", b->prefix);
+    ValueId y = decompose_products(&inner, weight, x, bias, batch, k, result.dtype);
+    b->failed |= inner.failed;
+    return build_reshape(b, NULL, y, result.rank, result.size);
+}

@@ -1,0 +1,30 @@
+// How most passes walk: every live node of a graph in program order, regions included, each either
+// rewritten by the pass or copied. Values of the old graph map to values of the new one.
+#pragma once
+
+#include "passes/pass.h"
+
+typedef struct Rewrite Rewrite;
+
+// Sets *done when it gave every result of the node a new value with rewrite_set; else the node is
+// copied (and the nodes of its region, if it has one, are visited in turn).
+typedef bool RewriteFn(Rewrite *rewrite, NodeId node, bool *done);
+
+struct Rewrite {
+    PassContext *ctx;
+    const Graph *from;
+    Graph *to;
+    GraphCopy copy;
+    RewriteFn *fn;
+    // Gives the value to use for an output, a yield or the like, which memory must hold; NULL: the
+    // mapped value itself.
+    ValueId (*store)(Rewrite *rewrite, ValueId old);
+    void *user;
+};
+
+// Fills *out; false after an error, with nothing left to destroy. Only ctx, from, fn, store and
+// user are read.
+bool rewrite_graph(Rewrite rewrite, Graph **out);
+
+ValueId rewrite_get(Rewrite *rewrite, ValueId old); // 0 for 0
+void rewrite_set(Rewrite *rewrite, ValueId old, ValueId new);

@@ -1,0 +1,130 @@
+#include "tests/support/pass_run.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/eval.h"
+#include "ir/number.h"
+
+// The same data for a value of the same name, whatever graph it is in: small numbers of both signs.
+static bool fetch(void *user, ValueId source, const int64_t *symbols, Tensor *out) {
+    const Graph *g = user;
+    const char *name = graph_value(g, source)->name;
+    uint64_t state = hash_bytes(7, name, strlen(name));
+    (void)symbols;
+    for (int64_t i = 0; i < out->elements; i++) {
+        state = hash_bytes(state, &i, sizeof i);
+        double value = (double)(state % 2001) / 500.0 - 2.0;
+        if (!dtype_is_float(out->dtype)) value = (double)(state % 7);
+        if (strncmp(name, "positive", 8) == 0) value = fabs(value) + 0.5;
+        out->data[i] = number_cast(out->dtype, value);
+    }
+    return true;
+}
+
+typedef struct Outputs {
+    uint32_t count;
+    Tensor *tensor; // own copies
+} Outputs;
+
+static Outputs evaluate(const Graph *g, int64_t dim, Diags *diags) {
+    int64_t symbols[64];
+    for (uint32_t i = 0; i < 64; i++) symbols[i] = dim;
+    EvalOptions options = {.symbols = symbols, .fetch = fetch, .user = (void *)(uintptr_t)g};
+    Eval *eval = eval_create(g, &options, diags);
+    assert_true(eval_run(eval));
+    Outputs outputs = {.count = g->outputs.len};
+    outputs.tensor = calloc(g->outputs.len, sizeof *outputs.tensor);
+    for (uint32_t i = 0; i < g->outputs.len; i++) {
+        Tensor *copy = &outputs.tensor[i];
+        *copy = *eval_output(eval, i);
+        size_t bytes = (size_t)copy->elements * sizeof *copy->data;
+        double *data = malloc(bytes ? bytes : 1);
+        if (bytes) memcpy(data, copy->data, bytes);
+        copy->data = data;
+    }
+    eval_destroy(eval);
+    return outputs;
+}
+
+static void release(Outputs *outputs) {
+    for (uint32_t i = 0; i < outputs->count; i++) free(outputs->tensor[i].data);
+    free(outputs->tensor);
+}
+
+static void compare(const Outputs *wanted, const Outputs *found, const char *pass,
+                    double tolerance) {
+    assert_int_equal(wanted->count, found->count);
+    for (uint32_t i = 0; i < wanted->count; i++) {
+        const Tensor *a = &wanted->tensor[i], *b = &found->tensor[i];
+        assert_int_equal(a->elements, b->elements);
+        double largest = 1;
+        for (int64_t j = 0; j < a->elements; j++)
+            if (isfinite(a->data[j])) largest = fmax(largest, fabs(a->data[j]));
+        for (int64_t j = 0; j < a->elements; j++) {
+            double x = a->data[j], y = b->data[j];
+            if (x == y || (isnan(x) && isnan(y))) continue;
+            if (fabs(x - y) <= tolerance * largest) continue;
+            fail_msg("after %s: output %u, element %lld: %.17g, was %.17g", pass, i, (long long)j,
+                     y, x);
+        }
+    }
+}
+
+static void no_errors(Diags *diags, const char *pass) {
+    if (!diags_error_count(diags)) return;
+    Text text = {0};
+    diags_render(diags, &text);
+    fail_msg("%s: %s", pass, text.data);
+}
+
+Graph *pass_run_checked(Graph *graph, const char *passes, int64_t dim, double tolerance) {
+    Diags *diags = diags_create();
+    Outputs wanted = evaluate(graph, dim, diags);
+    no_errors(diags, "evaluation");
+    for (const PassInfo *pass = pass_table; pass->name; pass++) {
+        if (passes && !strstr(passes, pass->name)) continue;
+        PassContext ctx = {.diags = diags};
+        Graph *next = NULL;
+        bool good = pass->run(&ctx, graph, &next);
+        no_errors(diags, pass->name);
+        assert_true(good);
+        graph_destroy(graph);
+        graph = next;
+        Outputs found = evaluate(graph, dim, diags);
+        no_errors(diags, pass->name);
+        compare(&wanted, &found, pass->name, tolerance);
+        release(&found);
+    }
+    release(&wanted);
+    diags_destroy(diags);
+    return graph;
+}
+
+static void groups_of(const Graph *g, RegionId region, Text *out) {
+    const Region *nodes = &g->regions.at[region];
+    for (uint32_t i = 0; i < nodes->nodes.len; i++) {
+        const Node *node = graph_node(g, nodes->nodes.at[i]);
+        if (node->kind == NODE_OP) continue;
+        if (out->len && out->data[out->len - 1] != '[') text_put(out, " ");
+        if (node->kind == NODE_REPEAT) {
+            text_put(out, "[");
+            groups_of(g, node->body, out);
+            text_put(out, "]");
+        } else {
+            text_printf(out, "%s%s", node->family, node->prepare ? "/prepare" : "");
+        }
+    }
+}
+
+char *pass_groups(const Graph *g) {
+    Text text = {0};
+    groups_of(g, 1, &text);
+    char *groups = arena_strdup(g->arena, text.data ? text.data : "");
+    text_free(&text);
+    return groups;
+}

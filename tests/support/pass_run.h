@@ -1,0 +1,13 @@
+// Running graph passes in tests, and what they must keep: the values of a graph.
+#pragma once
+
+#include "passes/pass.h"
+
+// Runs the named passes ("a,b"; NULL: all) one after the other on `graph`, which is consumed. After
+// each the outputs are evaluated for `dim` as the value of every symbol, and compared with those of
+// the first graph: relative to the largest magnitude by at most `tolerance`. Fails the cmocka test
+// on any difference or diagnostic.
+Graph *pass_run_checked(Graph *graph, const char *passes, int64_t dim, double tolerance);
+
+// "map row row/prepare": the families of the fused groups in order, those of repeats in brackets.
+char *pass_groups(const Graph *graph); // arena of the graph
