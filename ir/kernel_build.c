@@ -188,7 +188,6 @@ KVal k_param_buffer_aligned(KBuilder *b, const char *name, DType dtype, int acce
 
 KVal k_param_i32(KBuilder *b, const char *name, int64_t lo, int64_t hi, int64_t multiple) {
     assert(lo <= hi && multiple > 0 && lo >= INT32_MIN && hi <= INT32_MAX);
-    if (lo == hi) return k_i32(b, (int32_t)lo);
     return add_param(
         b, (KParam){.name = name, .kind = KP_I32, .lo = lo, .hi = hi, .multiple = multiple});
 }

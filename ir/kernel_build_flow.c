@@ -93,10 +93,22 @@ void k_loop_end(KBuilder *b, const KVal *next, KVal *results) {
                                           .match = frame.head});
 }
 
+// A constant condition, or that of an if around this one.
+static bool is_known(const KBuilder *b, KVal condition, int64_t *known) {
+    if (k_is_const(b, condition, known)) return true;
+    for (uint32_t i = 0; i < b->frames.len; i++) {
+        const KFrame *frame = &b->frames.at[i];
+        *known = frame->otherwise == 0;
+        if (frame->region == KR_IF && frame->condition == condition) return true;
+    }
+    return false;
+}
+
 void k_if_begin(KBuilder *b, KVal condition) {
     int64_t known = 0;
     assert(ktype_equal(k_type(b, condition), K_TYPE(KT_BOOL, 1)));
-    KRegion region = !k_is_const(b, condition, &known) ? KR_IF : known ? KR_IF_TRUE : KR_IF_FALSE;
+    KRegion region = KR_IF;
+    if (is_known(b, condition, &known)) region = known ? KR_IF_TRUE : KR_IF_FALSE;
     KFrame *frame = push_frame(b, region);
     frame->condition = condition;
     if (region == KR_IF) frame->head = k_append(b, (KInstr){.op = K_IF, .arg = {condition}});

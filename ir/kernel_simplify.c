@@ -54,14 +54,25 @@ static bool is_bits(const KBuilder *b, KVal value, uint32_t bits) {
 
 enum { F32_ONE = 0x3f800000, F32_MINUS_ZERO = (int)0x80000000 };
 
+// x / 2^n is x * 2^-n to the bit where both powers are normal numbers.
+static KVal divide_by_power(KBuilder *b, const KVal *x) {
+    KCell divisor;
+    if (!constant_lane(b, x[1], &divisor)) return 0;
+    if (divisor.u == F32_ONE) return x[0];
+    uint32_t exponent = divisor.u >> 23 & 0xff;
+    if ((divisor.u & 0x7fffff) != 0 || exponent < 1 || exponent > 253) return 0;
+    uint32_t inverse = (divisor.u & 0x80000000u) | (254 - exponent) << 23;
+    return k_fmul(b, x[0], k_constant(b, k_type(b, x[1]), inverse));
+}
+
 static KVal simplify_float(KBuilder *b, KOp op, const KVal *x) {
     switch (op) {
     case K_FADD:
         if (is_bits(b, x[1], (uint32_t)F32_MINUS_ZERO)) return x[0];
         return !b->kernel->strict && is_bits(b, x[1], 0) ? x[0] : 0;
     case K_FSUB: return is_bits(b, x[1], 0) ? x[0] : 0;
-    case K_FMUL:
-    case K_FDIV: return is_bits(b, x[1], F32_ONE) ? x[0] : 0;
+    case K_FMUL: return is_bits(b, x[1], F32_ONE) ? x[0] : 0;
+    case K_FDIV: return divide_by_power(b, x);
     case K_FNEG: return k_at(b, x[0])->op == K_FNEG ? k_at(b, x[0])->arg[0] : 0;
     case K_FABS: return k_at(b, x[0])->op == K_FABS ? x[0] : 0;
     case K_FMIN:

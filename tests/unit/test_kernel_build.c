@@ -127,6 +127,9 @@ static void identities_apply(void **state) {
     assert_int_equal(k_fadd(b, x, k_f32(b, 0)), x);
     assert_int_equal(k_fsub(b, x, k_f32(b, 0)), x);
     assert_int_equal(k_fneg(b, k_fneg(b, x)), x);
+    assert_int_equal(k_fdiv(b, x, k_f32(b, -8)), k_fmul(b, x, k_f32(b, -0.125f)));
+    assert_int_not_equal(k_fdiv(b, x, k_f32(b, 3)), k_fmul(b, x, k_f32(b, 1 / 3.0f)));
+    assert_int_not_equal(k_fdiv(b, x, k_f32(b, 0x1p127f)), k_fmul(b, x, k_f32(b, 0x1p-127f)));
     assert_int_equal(k_iadd(b, v, k_i32(b, 0)), v);
     assert_int_equal(k_imul(b, k_i32(b, 1), v), v);
     assert_int_equal(k_imul(b, v, k_i32(b, 0)), k_i32(b, 0));
@@ -310,6 +313,42 @@ static void known_regions_vanish(void **state) {
                     "}\n");
 }
 
+static void nested_equal_guards_vanish(void **state) {
+    (void)state;
+    Fixture f = begin();
+    KBuilder *b = f.b;
+    KVal guard = k_slt(b, f.i, f.n);
+    for (int i = 0; i < 2; i++) {
+        k_if_begin(b, guard);
+        k_store(b, f.y, f.i, DT_I32, 4, k_i32(b, 10 + i));
+        k_if_end(b, 0, NULL, NULL);
+        if (i == 0)
+            k_if_begin(b, guard);
+        else
+            k_if_end(b, 0, NULL, NULL);
+    }
+    k_if_begin(b, guard);
+    k_else(b, 0, NULL);
+    k_store(b, f.y, f.i, DT_I32, 4, k_i32(b, 12));
+    k_if_begin(b, guard);
+    k_store(b, f.y, f.i, DT_I32, 4, k_i32(b, 13)); // never
+    k_if_end(b, 0, NULL, NULL);
+    k_if_end(b, 0, NULL, NULL);
+    expect_body(&f, "    %0: i32 = local_id\n"
+                    "    %1: bool = slt %0, %n\n"
+                    "    if %1 {\n"
+                    "        store %y, %0, 10 as i32 align 4\n"
+                    "    }\n"
+                    "    if %1 {\n"
+                    "        store %y, %0, 11 as i32 align 4\n"
+                    "    }\n"
+                    "    if %1 {\n"
+                    "    } else {\n"
+                    "        store %y, %0, 12 as i32 align 4\n"
+                    "    }\n"
+                    "}\n");
+}
+
 static void needs_follow_from_use(void **state) {
     (void)state;
     Fixture f = begin();
@@ -342,11 +381,12 @@ static void needs_follow_from_use(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_example_prints),   cmocka_unit_test(constants_fold),
-        cmocka_unit_test(identities_apply),     cmocka_unit_test(ranges_decide),
-        cmocka_unit_test(vectors_take_scalars), cmocka_unit_test(equal_values_merge_where_visible),
-        cmocka_unit_test(dead_code_goes),       cmocka_unit_test(invariant_values_leave_loops),
-        cmocka_unit_test(known_regions_vanish), cmocka_unit_test(needs_follow_from_use),
+        cmocka_unit_test(the_example_prints),    cmocka_unit_test(constants_fold),
+        cmocka_unit_test(identities_apply),      cmocka_unit_test(ranges_decide),
+        cmocka_unit_test(vectors_take_scalars),  cmocka_unit_test(equal_values_merge_where_visible),
+        cmocka_unit_test(dead_code_goes),        cmocka_unit_test(invariant_values_leave_loops),
+        cmocka_unit_test(known_regions_vanish),  cmocka_unit_test(nested_equal_guards_vanish),
+        cmocka_unit_test(needs_follow_from_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
