@@ -61,7 +61,7 @@ bool expr_check_all(const uint8_t *code, size_t size, const AdxDim *dims, uint32
 }
 
 bool expr_evaluate(const uint8_t *code, const int64_t *values, int64_t *result) {
-    int64_t stack[ADX_STACK_MAX], *top = stack - 1;
+    int64_t stack[ADX_STACK_MAX + 1], *top = stack; // stack[0] lies below the first value
     for (;;) {
         int64_t y;
         switch (*code++) {
