@@ -50,6 +50,16 @@ ValueId decompose_mean(Rewrite *rewrite, Builder *b, const Node *node) {
     return keep ? keep_axes(b, x, type.rank, mask) : x;
 }
 
+// A filled tensor is a number seen through a view.
+static ValueId decompose_full(Rewrite *rewrite, Builder *b, const Node *node) {
+    Type type = node_type(rewrite, node);
+    const Attr *value = build_attr(node, "value");
+    ValueId x = value->is_size    ? build_size(b, type.dtype, value->size)
+                : value->is_float ? build_number(b, type.dtype, value->f)
+                                  : build_number(b, type.dtype, (double)value->i);
+    return build_broadcast(b, x, type.rank, type.size);
+}
+
 // Repeats one axis: [.., n, ..] as [before, 1, n * after] spread to [before, reps, n * after].
 static ValueId tile_axis(Builder *b, ValueId x, uint32_t axis, int64_t reps) {
     DimTable *dims = b->g->dims;
@@ -113,6 +123,7 @@ static DecomposeFn *rule_of(const Node *node) {
     case OP_AVG_POOL2D: return decompose_avg_pool;
     case OP_ADAPTIVE_AVG_POOL2D: return decompose_adaptive_pool;
     case OP_MEAN: return decompose_mean;
+    case OP_FULL: return node->inline_view ? NULL : decompose_full;
     case OP_TILE: return decompose_tile;
     case OP_CONCAT: return decompose_concat;
     case OP_STACK: return decompose_stack;

@@ -12,11 +12,20 @@ typedef struct Emit {
 static bool emit_unit(Emit *e, NodeId id);
 static bool emit_region(Emit *e, RegionId region);
 
+// Counters and fills are not computed by a dispatch of their own: they stand beside their readers,
+// like inline views.
+static bool beside_reader(const Fuser *f, NodeId id) {
+    const Node *node = graph_node(f->g, id);
+    if (node->kind != NODE_OP) return false;
+    if (node->inline_view) return true;
+    return (node->op == OP_ARANGE || node->op == OP_FULL) && !f->group[id];
+}
+
 static bool writes_first(Emit *e, ValueId value, RegionId region) {
     if (!value) return true;
     NodeId from = graph_value(e->f->g, fuse_base(e->f->g, value))->node;
     if (!from || graph_node(e->f->g, from)->region != region) return true;
-    if (graph_node(e->f->g, from)->inline_view) return true; // a number
+    if (beside_reader(e->f, from)) return true;
     return emit_unit(e, from);
 }
 
@@ -24,8 +33,8 @@ static bool writes_first(Emit *e, ValueId value, RegionId region) {
 static ValueId operand(Emit *e, ValueId value) {
     const Graph *g = e->f->g;
     NodeId id = value ? graph_value(g, value)->node : 0;
+    if (!id || !beside_reader(e->f, id)) return value ? e->copy.map[value] : 0;
     const Node *node = graph_node(g, id);
-    if (!id || node->kind != NODE_OP || !node->inline_view) return value ? e->copy.map[value] : 0;
     ValueId x = node->operands ? operand(e, node->operand[0]) : 0;
     Attr attr[OP_ATTRS_MAX] = {0};
     build_attrs(node, attr);
@@ -33,9 +42,11 @@ static ValueId operand(Emit *e, ValueId value) {
                      .operand = &x,
                      .operands = node->operands,
                      .attr = attr,
-                     .inline_view = true,
+                     .inline_view = node->inline_view,
                      .loc = node->loc,
-                     .locs = node->locs};
+                     .locs = node->locs,
+                     .name = node->inline_view ? NULL : graph_value(g, value)->name,
+                     .exact_name = !node->inline_view};
     NodeId added = graph_add(e->to, e->f->ctx->diags, &spec);
     return added ? graph_result(e->to, added, 0) : 0;
 }
@@ -207,7 +218,7 @@ static bool emit_region(Emit *e, RegionId region) {
     const Region *nodes = &e->f->g->regions.at[region];
     for (uint32_t i = 0; i < nodes->nodes.len; i++) {
         NodeId id = nodes->nodes.at[i];
-        if (!e->f->live[id] || graph_node(e->f->g, id)->inline_view) continue;
+        if (!e->f->live[id] || beside_reader(e->f, id)) continue;
         if (!emit_unit(e, id)) return false;
     }
     return true;

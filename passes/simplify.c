@@ -61,29 +61,25 @@ static bool fold(Rewrite *rewrite, NodeId id, bool *done) {
     double *data = arena_alloc(rewrite->to->arena, (size_t)tensor->elements * sizeof *data);
     for (int64_t i = 0; i < tensor->elements; i++)
         data[i] = number_cast(type.dtype, tensor->data[i]);
-    bool number = uniform(data, tensor->elements);
-    Attr attr[OP_ATTRS_MAX] = {0};
-    bool is_float = dtype_is_float(type.dtype);
-    if (number) {
-        const OpInfo *op = op_info(OP_FULL);
-        attr[op_attr_index(op, "shape")] = attr_sizes(type.size, type.rank);
-        attr[op_attr_index(op, "value")] =
-            is_float ? attr_float(data[0]) : attr_int((int64_t)data[0]);
-        attr[op_attr_index(op, "dtype")] = attr_dtype(type.dtype);
+    Builder b = build_begin(rewrite, id);
+    ValueId value;
+    if (uniform(data, tensor->elements)) {
+        value = build_number(&b, type.dtype, data[0]);
+        value = build_broadcast(&b, value, type.rank, type.size);
+    } else {
+        Decl decl = {.stored = type.dtype, .const_data = data};
+        NodeSpec spec = {.op = OP_CONST,
+                         .loc = node->loc,
+                         .locs = node->locs,
+                         .name = graph_value(g, node->result[0])->name,
+                         .exact_name = true,
+                         .decl = &decl,
+                         .type = &type};
+        NodeId added = graph_add(rewrite->to, rewrite->ctx->diags, &spec);
+        value = added ? graph_result(rewrite->to, added, 0) : 0;
     }
-    NodeSpec spec = {.op = number ? OP_FULL : OP_CONST,
-                     .attr = attr,
-                     .inline_view = number && !type.rank,
-                     .loc = node->loc,
-                     .locs = node->locs,
-                     .name = graph_value(g, node->result[0])->name,
-                     .exact_name = true,
-                     .type = &type};
-    Decl decl = {.stored = type.dtype, .const_data = data};
-    if (!number) spec.decl = &decl;
-    NodeId added = graph_add(rewrite->to, rewrite->ctx->diags, &spec);
-    if (!added) return false;
-    rewrite_set(rewrite, node->result[0], graph_result(rewrite->to, added, 0));
+    if (!value) return false;
+    rewrite_set(rewrite, node->result[0], value);
     return *done = true;
 }
 

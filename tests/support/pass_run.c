@@ -95,6 +95,10 @@ Graph *pass_run_checked(Graph *graph, const char *passes, int64_t dim, double to
         assert_true(good);
         graph_destroy(graph);
         graph = next;
+        if (graph->stage < pass->reaches) graph->stage = pass->reaches;
+        good = graph_verify(graph, diags);
+        no_errors(diags, pass->name);
+        assert_true(good);
         Outputs found = evaluate(graph, dim, diags);
         no_errors(diags, pass->name);
         compare(&wanted, &found, pass->name, tolerance);

@@ -4,7 +4,7 @@
 #include "passes/pass.h"
 
 // Runs the named passes ("a,b"; NULL: all) one after the other on `graph`, which is consumed. After
-// each the outputs are evaluated for `dim` as the value of every symbol, and compared with those of
+// each it is verified, and the outputs are evaluated for `dim` as the value of every symbol, and compared with those of
 // the first graph: relative to the largest magnitude by at most `tolerance`. Fails the cmocka test
 // on any difference or diagnostic.
 Graph *pass_run_checked(Graph *graph, const char *passes, int64_t dim, double tolerance);
