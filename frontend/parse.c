@@ -373,8 +373,10 @@ void parse_loc(Parse *parse, const ArgVec *args, PositionVec *out) {
     for (uint32_t i = 0; i < args->len; i++) {
         const Expr *expr = args->at[i].value;
         bool number = expr->kind == EXPR_INT && expr->integer <= INT32_MAX;
-        bool file = expr->kind == EXPR_STRING && expr->string->parts.len == 1 &&
-                    expr->string->parts.at[0].text && !next.line;
+        // "" is the main file again.
+        bool file = expr->kind == EXPR_STRING && !next.line &&
+                    (expr->string->parts.len == 0 ||
+                     (expr->string->parts.len == 1 && expr->string->parts.at[0].text));
         if (args->at[i].name || !(number || file)) {
             diag_error(parse->diags, expr->span,
                        "loc lists lines and columns in pairs, each "
@@ -382,7 +384,7 @@ void parse_loc(Parse *parse, const ArgVec *args, PositionVec *out) {
             return;
         }
         if (file) {
-            next.file = expr->string->parts.at[0].text;
+            next.file = expr->string->parts.len ? expr->string->parts.at[0].text : NULL;
         } else if (!next.line) {
             next.line = (uint32_t)expr->integer;
         } else {

@@ -81,6 +81,7 @@ bool infer_equal(OpCall *call, Dim a, Dim b) {
 }
 
 bool infer_require(OpCall *call, Dim left, DimRelation relation, Dim right, const char *message) {
+    if (left == DIM_NONE || right == DIM_NONE) return false; // left 64 bits
     Proof proof = dim_prove(call->dims, left, relation, right);
     if (proof == PROOF_UNKNOWN) {
         vec_push(call->arena, &call->checks,

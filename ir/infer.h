@@ -24,7 +24,7 @@ Attr *infer_attr(OpCall *call, const char *name); // of the op's attributes; it 
 
 bool infer_equal(OpCall *call, Dim a, Dim b); // proved
 // Needs left relation right: true if proved, or if undecided (a check is then left with the given
-// message); false if refuted.
+// message); false if refuted or if a side has overflowed.
 bool infer_require(OpCall *call, Dim left, DimRelation relation, Dim right, const char *message);
 // NumPy's broadcasting of b onto *result; reports.
 bool infer_broadcast(OpCall *call, Type *result, const Type *b);

@@ -81,7 +81,8 @@ bool infer_contract(OpCall *call) {
     const Type *x = &call->operand[0], *y = &call->operand[1];
     int64_t batch = infer_attr(call, "batch")->i, k = infer_attr(call, "k")->i;
     DType dtype;
-    if (batch < 0 || k < 1 || batch + k > x->rank || batch + k > y->rank ||
+    bool small = batch >= 0 && batch <= RANK_MAX && k >= 1 && k <= RANK_MAX;
+    if (!small || batch + k > x->rank || batch + k > y->rank ||
         x->rank + y->rank - batch - 2 * k > RANK_MAX) {
         return infer_error(call, "batch=%lld and k=%lld do not fit ranks %u and %u",
                            (long long)batch, (long long)k, x->rank, y->rank);

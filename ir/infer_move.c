@@ -298,8 +298,9 @@ bool infer_unfold(OpCall *call) {
     const Type *x = &call->operand[0];
     if (!shape_rank(call, x->rank + 1u) || !infer_axis(call, "axis", x->rank)) return false;
     unsigned at = (unsigned)infer_attr(call, "axis")->i;
-    if (infer_attr(call, "stride")->i < 1 || infer_attr(call, "dilation")->i < 1) {
-        return infer_error(call, "stride and dilation must be at least 1");
+    int64_t stride = infer_attr(call, "stride")->i, dilation = infer_attr(call, "dilation")->i;
+    if (stride < 1 || stride > INT32_MAX || dilation < 1 || dilation > INT32_MAX) {
+        return infer_error(call, "stride and dilation must be from 1 to 2147483647");
     }
     if (!infer_scalar(call, "value", x->dtype)) return false;
     Type type = {.dtype = x->dtype};

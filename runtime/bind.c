@@ -307,10 +307,16 @@ static AdeptResult run_unit(AdeptModel *model, const AdxUnit *unit, const Block 
     return result;
 }
 
+// A unit's range of params may hold those of others.
+static bool needs(uint32_t unit, const AdxParam *param) {
+    return !param->packed && param->unit == unit;
+}
+
 // Raw weights in, packed ones out, raw ones freed.
-static AdeptResult prepare_unit(AdeptModel *model, const Weights *weights, const AdxUnit *unit,
+static AdeptResult prepare_unit(AdeptModel *model, const Weights *weights, uint32_t number,
                                 AdeptError *error) {
     const Package *package = &model->package;
+    const AdxUnit *unit = &package->units[number];
     Block raw = {0}, scratch = {0};
     BlockRange *raw_ranges = malloc((unit->params + 1u) * sizeof *raw_ranges), *ranges = NULL;
     uint32_t raw_count = 0, count = 0;
@@ -318,7 +324,7 @@ static AdeptResult prepare_unit(AdeptModel *model, const Weights *weights, const
     AdeptResult result = raw_ranges ? ADEPT_OK : error_memory(error);
     const AdxParam *params = &package->params[unit->first_param];
     for (uint32_t i = 0; !result && i < unit->params; i++)
-        if (!params[i].packed)
+        if (needs(number, &params[i]))
             raw_ranges[raw_count++] = (BlockRange){params[i].offset, params[i].bytes};
     if (!result)
         result = block_create(model->device, unit->raw_bytes, raw_ranges, raw_count, &raw, error);
@@ -327,7 +333,7 @@ static AdeptResult prepare_unit(AdeptModel *model, const Weights *weights, const
                               &end, error);
     if (!result && end) result = block_create(model->device, end, ranges, count, &scratch, error);
     for (uint32_t i = 0; !result && i < unit->params; i++)
-        if (!params[i].packed) result = read_param(model, weights, &params[i], &raw, error);
+        if (needs(number, &params[i])) result = read_param(model, weights, &params[i], &raw, error);
     if (!result) result = run_unit(model, unit, &raw, &scratch, error);
     block_destroy(model->device, &scratch);
     block_destroy(model->device, &raw);
@@ -348,7 +354,7 @@ static AdeptResult fill(AdeptModel *model, const Weights *weights, AdeptError *e
         if (package->params[i].packed)
             result = read_param(model, weights, &package->params[i], &model->params, error);
     for (uint32_t i = 0; !result && i < package->count[ADX_UNITS]; i++)
-        result = prepare_unit(model, weights, &package->units[i], error);
+        result = prepare_unit(model, weights, i, error);
     return result;
 }
 

@@ -181,8 +181,8 @@ typedef struct AdxKernel {
     uint64_t features;
 } AdxKernel;
 
-typedef struct AdxUnit { // steps [first_step, + steps), params [first_param, + params) of their
-                         // arrays
+typedef struct AdxUnit { // steps [first_step, + steps); those of params [first_param, + params)
+                         // whose unit this is
     StrRef name;
     uint32_t first_step, steps, first_param, params;
     uint32_t reserved;

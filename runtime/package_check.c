@@ -256,7 +256,7 @@ static bool check_units(Check *check) {
         const AdxUnit *unit = &package->units[i];
         check->section = "unit";
         check->record = i;
-        if (!string(check, unit->name)) return false;
+        if (!string_or_none(check, unit->name)) return false;
         if (!in_range(unit->first_step, unit->steps, package->count[ADX_STEPS]) ||
             !in_range(unit->first_param, unit->params, package->count[ADX_PARAMS]) ||
             unit->first_step < package->model->run_steps)
