@@ -275,6 +275,38 @@ static void half_accumulators_round(void **state) {
     arena_destroy(arena);
 }
 
+// Each of two subgroups stores a fragment: `apart` elements from each other.
+static void expect_store_fault(int apart, KFaultKind kind, const char *part) {
+    Arena *arena = arena_create();
+    KBuilder *b = k_begin(arena, "stores", 32);
+    k_require_subgroup(b, 16);
+    KVal y = k_param_buffer(b, "y", DT_F32, K_WRITE);
+    KVal at = k_imul(b, k_subgroup_id(b), k_i32(b, apart));
+    KVal f = k_frag_fill(b, ktype_frag(KU_ACC, DT_F32, 8, 8), k_f32(b, 1));
+    k_frag_store(b, y, at, k_i32(b, 8), KL_ROW_MAJOR, f);
+    Kernel *kernel = k_finish(b);
+    assert_true(verifies(kernel, NULL));
+    float out[128];
+    const KArg args[] = {{.buffer = {out, sizeof out, NULL}}};
+    KMachine *machine = run(kernel, args);
+    assert_int_equal(kmachine_fault_count(machine), part != NULL);
+    if (part != NULL) {
+        assert_int_equal(kmachine_fault(machine, 0)->kind, kind);
+        assert_int_equal(kmachine_fault(machine, 0)->invocation, 16);
+        assert_non_null(strstr(kmachine_fault(machine, 0)->message, part));
+    }
+    kmachine_destroy(machine);
+    arena_destroy(arena);
+}
+
+static void faults_of_fragment_stores_are_found(void **state) {
+    (void)state;
+    expect_store_fault(64, KF_COUNT, NULL);
+    expect_store_fault(60, KF_GLOBAL_RACE,
+                       "byte 240 of 'y' was written by subgroup 0 of workgroup (0, 0, 0)");
+    expect_store_fault(68, KF_GLOBAL_OUTSIDE, "32 bytes at offset 496 of 'y', which has 512");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tiled_gemm_is_right_and_quick),
@@ -282,6 +314,7 @@ int main(void) {
         cmocka_unit_test(fragment_operations_compute),
         cmocka_unit_test(integer_fragments_multiply),
         cmocka_unit_test(half_accumulators_round),
+        cmocka_unit_test(faults_of_fragment_stores_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
