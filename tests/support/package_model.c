@@ -149,10 +149,11 @@ static void repeat_step(PackageMake *make, uint32_t add) {
     package_add(make, ADX_STEPS, &end);
 }
 
-static void host_steps(PackageMake *make, uint32_t last, uint32_t marker, uint32_t bumper) {
+static void host_steps(PackageMake *make, uint32_t last, uint32_t marker, uint32_t bumper,
+                       int64_t source) {
     ExprRef bytes = package_linear(make, N, 4, 0), zero = package_number(make, 0);
     ExprRef state = package_linear(make, P, 4, 0), all = package_number(make, 400);
-    package_buffer(make, ADX_BUF_ARENA, 0, ADX_READ, package_number(make, 3 * 65536), bytes);
+    package_buffer(make, ADX_BUF_ARENA, 0, ADX_READ, package_number(make, source), bytes);
     package_buffer(make, ADX_BUF_STATE, 0, ADX_READ, state, package_number(make, 4));
     package_buffer(make, ADX_BUF_OUTPUT, 0, ADX_WRITE, zero, bytes);
     package_scalar(make, package_dim(make, N));
@@ -195,14 +196,14 @@ void package_model(PackageMake *make, const PackageModelOptions *options) {
     uint32_t marker = mark(make), bumper = bump(make);
     scale_step(make, scale);
     repeat_step(make, add);
-    host_steps(make, last, marker, bumper);
+    host_steps(make, last, marker, bumper, options->unwritten ? 4 * 65536 : 3 * 65536);
     uint32_t steps = (uint32_t)(make->sections[ADX_STEPS].len / sizeof(AdxStep));
     unit(make, add, steps);
     AdxModelInfo model = {.name = package_text(make, "small"),
                           .file = package_text(make, "model.adp"),
                           .target = ADX_NONE,
                           .run_steps = steps,
-                          .arena_bytes = package_linear(make, N, 4, 3 * 65536),
+                          .arena_bytes = package_linear(make, N, 4, 4 * 65536),
                           .param_bytes = 512,
                           .state_bytes = 400,
                           .const_bytes = 4};

@@ -15,7 +15,8 @@
 #include "tests/support/package_make.h"
 
 typedef struct PackageModelOptions {
-    bool overrun; // the kernel that writes y writes one element too many
+    bool overrun;   // the kernel that writes y writes four elements too many
+    bool unwritten; // it reads a place of the arena that nothing writes
 } PackageModelOptions;
 
 void package_model(PackageMake *make, const PackageModelOptions *options);
