@@ -101,14 +101,14 @@ static ValueId sliced(Builder *b, const Shift *shift, const char *part, ValueId 
 }
 
 ValueId shift_apply(Builder *b, const Shift *shift, const char *part, ValueId x) {
-    if (b->failed || build_type(b, x).rank == 0) return x;
+    if (b->failed || (build_type(b, x).rank == 0 && shift->before.rank)) return x;
     if (shift->permute) return build_permute(b, part, lead(b, x, &shift->before), shift->axes);
     if (shift->reshape) return reshaped(b, part, x, &shift->before, &shift->after);
     return sliced(b, shift, part, x);
 }
 
 ValueId shift_undo(Builder *b, const Shift *shift, ValueId x) {
-    if (b->failed || build_type(b, x).rank == 0) return x;
+    if (b->failed || (build_type(b, x).rank == 0 && shift->after.rank)) return x;
     if (shift->reshape) return reshaped(b, "undo", x, &shift->after, &shift->before);
     uint8_t axes[RANK_MAX];
     for (uint32_t i = 0; i < shift->before.rank; i++) axes[shift->axes[i]] = (uint8_t)i;

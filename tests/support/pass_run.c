@@ -56,8 +56,12 @@ static void release(Outputs *outputs) {
     free(outputs->tensor);
 }
 
-static void compare(const Outputs *wanted, const Outputs *found, const char *pass,
-                    double tolerance) {
+// Where a failure happened: model and pass.
+typedef struct Place {
+    const char *model, *pass;
+} Place;
+
+static void compare(const Outputs *wanted, const Outputs *found, Place place, double tolerance) {
     assert_int_equal(wanted->count, found->count);
     for (uint32_t i = 0; i < wanted->count; i++) {
         const Tensor *a = &wanted->tensor[i], *b = &found->tensor[i];
@@ -69,43 +73,48 @@ static void compare(const Outputs *wanted, const Outputs *found, const char *pas
             double x = a->data[j], y = b->data[j];
             if (x == y || (isnan(x) && isnan(y))) continue;
             if (fabs(x - y) <= tolerance * largest) continue;
-            fail_msg("after %s: output %u, element %lld: %.17g, was %.17g", pass, i, (long long)j,
-                     y, x);
+            fail_msg("%s, after %s: output %u, element %lld: %.17g, was %.17g", place.model,
+                     place.pass, i, (long long)j, y, x);
         }
     }
 }
 
-static void no_errors(Diags *diags, const char *pass) {
-    if (!diags_error_count(diags)) return;
+static void no_errors(bool good, Diags *diags, Place place) {
+    if (good && !diags_error_count(diags)) return;
     Text text = {0};
     diags_render(diags, &text);
-    fail_msg("%s: %s", pass, text.data);
+    fail_msg("%s, %s: %s", place.model, place.pass, text.data ? text.data : "failed, no reason");
+}
+
+static Graph *run_one(const PassInfo *pass, Graph *graph, Diags *diags, Place place) {
+    PassContext ctx = {.diags = diags};
+    Graph *next = NULL;
+    bool good = pass->run(&ctx, graph, &next);
+    no_errors(good, diags, place);
+    graph_destroy(graph);
+    if (next->stage < pass->reaches) next->stage = pass->reaches;
+    good = graph_verify(next, diags);
+    no_errors(good, diags, place);
+    return next;
 }
 
 Graph *pass_run_checked(Graph *graph, const char *passes, int64_t dim, double tolerance) {
     Diags *diags = diags_create();
+    char *model = strdup(graph->model);
     Outputs wanted = evaluate(graph, dim, diags);
-    no_errors(diags, "evaluation");
+    no_errors(true, diags, (Place){model, "evaluation"});
     for (const PassInfo *pass = pass_table; pass->name; pass++) {
+        Place place = {model, pass->name};
         if (passes && !strstr(passes, pass->name)) continue;
-        PassContext ctx = {.diags = diags};
-        Graph *next = NULL;
-        bool good = pass->run(&ctx, graph, &next);
-        no_errors(diags, pass->name);
-        assert_true(good);
-        graph_destroy(graph);
-        graph = next;
-        if (graph->stage < pass->reaches) graph->stage = pass->reaches;
-        good = graph_verify(graph, diags);
-        no_errors(diags, pass->name);
-        assert_true(good);
+        graph = run_one(pass, graph, diags, place);
         Outputs found = evaluate(graph, dim, diags);
-        no_errors(diags, pass->name);
-        compare(&wanted, &found, pass->name, tolerance);
+        no_errors(true, diags, place);
+        compare(&wanted, &found, place, tolerance);
         release(&found);
     }
     release(&wanted);
     diags_destroy(diags);
+    free(model);
     return graph;
 }
 
