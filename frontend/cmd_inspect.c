@@ -33,6 +33,10 @@ static Operand join(Arena *arena, Operand left, Operand right, const char *betwe
     const char *format = left.precedence < precedence ? "(%s)%s%s" : "%s%s%s";
     bool wrap = right.precedence < precedence ||
                 (right.precedence == precedence && precedence == PREC_PRODUCT);
+    if (precedence == PREC_SUM && right.text[0] == '-') {
+        between = " - ";
+        right.text++;
+    }
     char *inner = wrap ? arena_printf(arena, "(%s)", right.text) : right.text;
     return (Operand){arena_printf(arena, format, left.text, between, inner), precedence};
 }

@@ -1,5 +1,5 @@
 #include "frontend/commands.h"
 
 const CliCommand *const cli_commands[] = {
-    &cmd_devices, &cmd_inspect, &cmd_ops, &cmd_help, NULL,
+    &cmd_compile, &cmd_opt, &cmd_run, &cmd_inspect, &cmd_devices, &cmd_ops, &cmd_help, NULL,
 };

@@ -32,7 +32,7 @@ static bool read_all(int handle, const char *path, Diags *diags, Text *out) {
     }
 }
 
-bool source_read(const char *path, Diags *diags, Text *out) {
+bool source_read_text(const char *path, Diags *diags, Text *out) {
     *out = (Text){0};
     text_write(out, "", 0);
     if (strcmp(path, "-") == 0) return read_all(STDIN_FILENO, "standard input", diags, out);

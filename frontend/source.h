@@ -6,7 +6,7 @@
 
 // Reads a regular file, or standard input for "-". At most 1 GiB is taken. The text is on the heap
 // and for the caller to free; false after a diagnostic.
-bool source_read(const char *path, Diags *diags, Text *out);
+bool source_read_text(const char *path, Diags *diags, Text *out);
 
 // Size and line limits (those of a dump if the text begins `adept 1 ir`), UTF-8, no byte-order
 // mark, no control characters but tab, LF and CR before LF. One error, at the first place that is

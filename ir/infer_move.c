@@ -307,7 +307,7 @@ bool infer_unfold(OpCall *call) {
     for (unsigned axis = 0; axis < x->rank; axis++) {
         if (axis == at) {
             type.size[type.rank++] = infer_attr(call, "kernel")->size;
-            type.size[type.rank++] = infer_attr(call, "output")->size;
+            type.size[type.rank++] = infer_attr(call, "count")->size;
         } else {
             type.size[type.rank++] = x->size[axis];
         }

@@ -112,7 +112,8 @@ ValueId plan_memory_base(const Graph *g, ValueId value) {
     for (;;) {
         const Value *v = graph_value(g, value);
         const Node *node = graph_node(g, v->node);
-        if (!v->node || node->kind != NODE_OP || !node->inline_view) return value;
+        if (!v->node || node->kind != NODE_OP || !node->inline_view || !node->operands)
+            return value;
         value = node->operand[0];
     }
 }

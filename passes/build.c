@@ -232,7 +232,7 @@ ValueId build_unfold(Builder *b, ValueId x, WindowAxis window, double value) {
     Attrs attrs = attrs_of(b, OP_UNFOLD);
     set(&attrs, "axis", attr_int(window.axis));
     set(&attrs, "kernel", attr_size(window.kernel));
-    set(&attrs, "output", attr_size(window.output));
+    set(&attrs, "count", attr_size(window.output));
     set(&attrs, "stride", attr_int(window.stride));
     set(&attrs, "dilation", attr_int(window.dilation));
     set(&attrs, "before", attr_size(window.before));

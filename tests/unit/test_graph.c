@@ -522,7 +522,7 @@ static void test_views(void **state) {
                                     make_input(g, "y", "[3, 6] f32")));
     assert_int_equal(offset(g, b, graph_find(g, "y"), 4, 1), 2 * 6 + 1);
     ValueId line = make_input(g, "z", "[6] f32");
-    ValueId w = make_view(g, OP_UNFOLD, "axis=0, kernel=3, output=6, before=1", line);
+    ValueId w = make_view(g, OP_UNFOLD, "axis=0, kernel=3, count=6, before=1", line);
     assert_int_equal(offset(g, w, line, 0, 0), -1);
     assert_int_equal(offset(g, w, line, 2, 4), 5);
     assert_int_equal(offset(g, w, line, 2, 5), -1);

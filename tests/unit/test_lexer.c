@@ -290,7 +290,7 @@ static void prefixes(void **state) {
     (void)state;
     Diags *diags = diags_create();
     Text text;
-    assert_true(source_read(ADEPT_SOURCE_DIR "/examples/digits/lenet5.adp", diags, &text));
+    assert_true(source_read_text(ADEPT_SOURCE_DIR "/examples/digits/lenet5.adp", diags, &text));
     for (size_t length = 0; length < text.len; length++) {
         Read read = read_bytes(text.data, length);
         read_end(&read);
@@ -306,9 +306,9 @@ static void files(void **state) {
     (void)state;
     Diags *diags = diags_create();
     Text text;
-    assert_false(source_read(ADEPT_SOURCE_DIR, diags, &text));
+    assert_false(source_read_text(ADEPT_SOURCE_DIR, diags, &text));
     text_free(&text);
-    assert_false(source_read("no/such/file.adp", diags, &text));
+    assert_false(source_read_text("no/such/file.adp", diags, &text));
     text_free(&text);
     assert_int_equal(diags_error_count(diags), 2);
     diags_destroy(diags);

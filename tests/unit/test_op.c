@@ -114,7 +114,7 @@ static void test_print(void **state) {
     assert_attr(g, OP_SUM, 1, "keepdims=true", "true");
     assert_attr(g, OP_CAST, 0, "dtype=bf16", "bf16");
     assert_attr(g, OP_GELU, 0, "approximate=\"tanh\"", "\"tanh\"");
-    assert_attr(g, OP_UNFOLD, 2, "output=N+1", "N + 1");
+    assert_attr(g, OP_UNFOLD, 2, "count=N+1", "N + 1");
     assert_attr(g, OP_RESHAPE, 0, "shape=[N, 2]", "[N, 2]");
     assert_attr(g, OP_RESHAPE, 0, "shape=[4]", "[4]");
     assert_attr(g, OP_CONV2D, 1, "padding=2", "2");
