@@ -128,6 +128,12 @@ static bool read_defines(Pipeline *pipeline, Defines *out) {
     return true;
 }
 
+// A dump does not say how far it has come; a graph with fused groups has been through the passes.
+static void note_stage(Graph *graph) {
+    for (NodeId id = 1; id < graph->nodes.len; id++)
+        if (graph_node(graph, id)->kind == NODE_FUSED) graph->stage = STAGE_FUSED;
+}
+
 bool pipeline_load_text(Pipeline *pipeline, const char *name, const char *text, size_t length) {
     Defines defines;
     double start = now();
@@ -135,6 +141,7 @@ bool pipeline_load_text(Pipeline *pipeline, const char *name, const char *text, 
     pipeline->loaded = stage_of(text, length);
     if (!load_graph(name, text, length, &defines, pipeline->diags, &pipeline->graph)) return false;
     if (pipeline->options.time_passes) sink_time(pipeline, "load", now() - start);
+    note_stage(pipeline->graph);
     graph_print(pipeline->graph, &pipeline->source);
     if (pipeline->loaded == TEXT_GRAPH) return true;
     diag_error(pipeline->diags, (Span){0}, "%s: only texts of the graph are read", name);
