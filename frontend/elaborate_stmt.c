@@ -310,6 +310,17 @@ static ValueId yield_of(Elab *e, const Binding *binding, ValueId param) {
                : param;
 }
 
+// The loop's result has the variable's name, unless the initial value has; a value of the body that
+// took it prints as an assignment to it anyway.
+static void name_carried(Elab *e, const Binding *binding, const Node *repeat, uint32_t index) {
+    const char *name =
+        e->dump ? binding->name : elab_dotted(e, e->frame->outer->path, binding->name);
+    ValueId yield = repeat->yield[index], holder = graph_find(e->graph, name);
+    if (holder && (holder != yield || graph_value(e->graph, yield)->region != repeat->body)) return;
+    if (holder) graph_name(e->graph, yield, arena_printf(e->arena, "%s.next", name), false);
+    graph_name(e->graph, repeat->result[index], name, true);
+}
+
 static void end_repeat(Elab *e, NodeId repeat, const Carried *carried, const ValueId *init) {
     ValueId *param = graph_node(e->graph, repeat)->param;
     ValueId *yield = arena_alloc(e->arena, carried->len * sizeof *yield);
@@ -321,8 +332,7 @@ static void end_repeat(Elab *e, NodeId repeat, const Carried *carried, const Val
         bool changed = yield[i] != param[i] || e->dump;
         if (binding->item.kind == ITEM_ERROR) continue;
         binding->item = item_value(changed ? node->result[i] : init[i]);
-        if (e->dump && !graph_find(e->graph, binding->name))
-            graph_name(e->graph, node->result[i], binding->name, true);
+        name_carried(e, binding, node, i);
     }
 }
 
