@@ -70,7 +70,7 @@ static TypeSyntax *type_create(Parse *parse, Span span, TypeSyntax type) {
     do {                                                                                           \
         if (!parse_resumes(parse)) break;                                                          \
         yyerrok;                                                                                   \
-        if ((parse)->skipping) yyclearin;                                                          \
+        if ((parse)->skipping || (parse)->held) yyclearin;                                         \
     } while (0)
 #define checked(expr) parse_checked(parse, expr)
 #define binary(op, at, left, right) checked(expr_binary(parse->arena, op, at, left, right))
@@ -598,11 +598,12 @@ static const char *symbol_text(yysymbol_kind_t symbol, char room[32]) {
 }
 
 // Appends "expected a, b or c": groups first, at most EXPECTED_MAX in all.
-static void expected_print(const yypcontext_t *context, Text *out) {
+static void expected_print(const yypcontext_t *context, const Parse *parse, Text *out) {
     yysymbol_kind_t expected[SYMBOL_COUNT];
     int count = yypcontext_expected_tokens(context, expected, SYMBOL_COUNT);
     bool open[SYMBOL_COUNT] = {false};
     for (int i = 0; i < count; i++) open[expected[i]] = true;
+    if (!parse->dump) open[SYMBOL(LOC)] = open[SYMBOL(FUSED)] = false;
     const char *name[EXPECTED_MAX];
     char room[EXPECTED_MAX][32];
     unsigned names = 0, more = 0;
@@ -642,7 +643,7 @@ static int yyreport_syntax_error(const yypcontext_t *context, Parse *parse) {
         text_put(&text, "end of the line");
     else
         text_printf(&text, "'%.*s'", (int)(span.end - span.begin), parse->text + span.begin);
-    expected_print(context, &text);
+    expected_print(context, parse, &text);
     diag_error(parse->diags, span, "unexpected %s", text.data);
     text_free(&text);
     parse_explain(parse, span, token == SYMBOL(ELSE));

@@ -119,7 +119,7 @@ static void check_defines(Elab *e) {
         if (known) continue;
         diag_error(e->diags, (Span){.file = e->file->id}, "-D %s: the file has no const %s", name,
                    name);
-        const char *near = nearest_name(name, names.at);
+        const char *near = elab_nearest(name, names.at);
         if (near) diag_help(e->diags, "did you mean %s?", near);
     }
 }

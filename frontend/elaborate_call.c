@@ -93,7 +93,7 @@ static int formal_named(Elab *e, const Stmt *function, const Arg *arg) {
     }
     vec_push(e->arena, &names, NULL);
     elab_error(e, arg->name_span, "%s has no argument %s", function->name.text, arg->name);
-    const char *near = nearest_name(arg->name, names.at);
+    const char *near = elab_nearest(arg->name, names.at);
     if (near) diag_help(e->diags, "did you mean %s?", near);
     return -1;
 }
@@ -117,7 +117,8 @@ static bool match_args(Elab *e, const Stmt *function, const Expr *expr, const It
             elab_error(e, arg->value->span, "positional arguments come before named ones");
             return false;
         } else if (i >= count) {
-            elab_error(e, arg->value->span, "%s takes %u arguments", function->name.text, count);
+            elab_error(e, arg->value->span, "%s takes at most %u arguments", function->name.text,
+                       count);
             return false;
         }
         if (given[at]) {
@@ -155,7 +156,7 @@ static bool bind_scalar(Elab *e, const Formal *formal, Item item, Span span) {
     if (item.kind == ITEM_ERROR) return false;
     if (word == WORD_FLOAT && item.kind == ITEM_INT) item = item_float((double)item.integer);
     if (item.kind != kinds[word]) {
-        elab_error(e, span, "%s is the constant %s, not %s", formal->name, wanted[word],
+        elab_error(e, span, "%s must be a constant %s, not %s", formal->name, wanted[word],
                    item_kind_name(item));
         return false;
     }
@@ -243,8 +244,9 @@ static Item checked_results(Elab *e, const Call *call, Item returned) {
     uint32_t count = returned.kind == ITEM_RESULTS ? returned.list.count : 1;
     if (returned.kind == ITEM_ERROR) return returned;
     if (count != types->len)
-        return elab_error(e, e->frame->result_span, "%s returns %u results, this is %u",
-                          call->function->name.text, types->len, count);
+        return elab_error(e, e->frame->result_span,
+                          "%s is declared to return %u value%s, this is %u",
+                          call->function->name.text, types->len, types->len == 1 ? "" : "s", count);
     Item *item = arena_alloc(e->arena, count * sizeof *item);
     bool good = true;
     for (uint32_t i = 0; i < count; i++) {

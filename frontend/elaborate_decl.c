@@ -191,8 +191,8 @@ static bool named_storage(Elab *e, const Storage *storage, DType *out) {
         elab_error(e, storage->span, "the storage %s is not supported yet", name);
     } else {
         elab_error(e, storage->span, "unknown storage %s", name);
-        const char *near = nearest_name(name, storages);
-        if (!near) near = nearest_name(name, later_storages);
+        const char *near = elab_nearest(name, storages);
+        if (!near) near = elab_nearest(name, later_storages);
         if (near) diag_help(e->diags, "did you mean %s?", near);
     }
     return false;

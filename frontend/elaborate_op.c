@@ -119,7 +119,7 @@ static bool attr_word(const AttrUse *use, Attr *out) {
         text_printf(&text, "%s\"%s\"", i == 0 ? "" : words[i + 1] ? ", " : " or ", words[i]);
     elab_error(use->e, use->span, "%s: %s must be %s, not \"%s\"", use->op->name, use->spec->name,
                text.data ? text.data : "a number", use->item.string);
-    const char *near = words ? nearest_name(use->item.string, words) : NULL;
+    const char *near = words ? elab_nearest(use->item.string, words) : NULL;
     if (near) diag_help(use->e->diags, "did you mean \"%s\"?", near);
     text_free(&text);
     return false;
@@ -251,7 +251,7 @@ static int slot_named(Elab *e, const OpInfo *op, const Arg *arg) {
     unsigned count = 0;
     for (unsigned i = 0; i < op->operands; i++) names[count++] = op->operand[i].name;
     for (unsigned i = 0; i < op->attrs; i++) names[count++] = op->attr[i].name;
-    const char *near = nearest_name(arg->name, names);
+    const char *near = elab_nearest(arg->name, names);
     if (near) diag_help(e->diags, "did you mean %s?", near);
     return -1;
 }
@@ -365,8 +365,8 @@ Item elab_unknown_call(Elab *e, const Expr *call) {
             return elab_error(e, call->mark, "%s is not supported yet", name);
     elab_error(e, call->mark, "unknown op, fn or block %s", name);
     const char *near = scope_nearest(e, e->functions, name);
-    if (!near) near = nearest_name(name, op_names());
-    if (!near) near = nearest_name(name, later);
+    if (!near) near = elab_nearest(name, op_names());
+    if (!near) near = elab_nearest(name, later);
     if (near) diag_help(e->diags, "did you mean %s?", near);
     return item_error();
 }

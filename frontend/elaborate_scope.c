@@ -74,7 +74,12 @@ const char *scope_nearest(Elab *e, const Scope *scope, const char *name) {
         for (uint32_t i = 0; i < scope->names.len && names.len < LIST_MAX; i++)
             vec_push(e->arena, &names, scope->names.at[i]->name);
     vec_push(e->arena, &names, NULL);
-    return nearest_name(name, names.at);
+    return elab_nearest(name, names.at);
+}
+
+// Any one-letter name is near any other; that is no help.
+const char *elab_nearest(const char *name, const char *const *names) {
+    return strlen(name) > 1 ? nearest_name(name, names) : NULL;
 }
 
 // ---- unused names ----

@@ -186,6 +186,7 @@ Binding *scope_add(Elab *e, Scope *scope, const char *name, Span span, BindKind 
 Binding *scope_define(Elab *e, const Word *name, BindKind kind, Item item, const char *what);
 Site *site_at(Elab *e, Span span, const char *what, const char *name);
 const char *scope_nearest(Elab *e, const Scope *scope, const char *name);
+const char *elab_nearest(const char *name, const char *const *names);
 void sites_report(Elab *e);
 
 // ---- elaborate_constant.c ----

@@ -87,7 +87,8 @@ static bool elab_range(Elab *e, const Range *range, int64_t *lo, int64_t *hi) {
     Span span = span_join(range->from->span, range->to->span);
     if (range->inclusive && !checked_add(*hi, 1, hi)) *hi = INT64_MAX;
     if (*lo >= 0 && *lo <= *hi && *hi <= (int64_t)1 << 31) return true;
-    elab_error(e, span, "the range is not within 0..2^31");
+    elab_error(e, span,
+               *lo > *hi ? "the range ends before it begins" : "the range is not within 0..2^31");
     return false;
 }
 
@@ -248,14 +249,16 @@ static void elab_assign(Elab *e, const Stmt *stmt) {
         Span span = values->at[0]->span;
         Item all = elab_expr(e, values->at[0], target_names(e, targets->at, targets->len));
         if (all.kind != ITEM_ERROR && (all.kind != ITEM_RESULTS || all.list.count != targets->len))
-            all = elab_error(e, span, "%u targets for %u results", targets->len,
-                             all.kind == ITEM_RESULTS ? all.list.count : 1);
+            all = elab_error(e, span, "%u targets, but the value has %u part%s", targets->len,
+                             all.kind == ITEM_RESULTS ? all.list.count : 1,
+                             all.kind == ITEM_RESULTS ? "s" : "");
         for (uint32_t i = 0; i < targets->len; i++)
             assign(e, &targets->at[i], all.kind == ITEM_ERROR ? all : all.list.at[i], span);
         return;
     }
     if (values->len != targets->len) {
-        elab_error(e, stmt->span, "%u targets for %u values", targets->len, values->len);
+        elab_error(e, stmt->span, "%u target%s, but %u values", targets->len,
+                   targets->len == 1 ? "" : "s", values->len);
         for (uint32_t i = 0; i < targets->len; i++)
             if (!targets->at[i].update) assign(e, &targets->at[i], item_error(), stmt->span);
         return;
@@ -310,14 +313,20 @@ static ValueId yield_of(Elab *e, const Binding *binding, ValueId param) {
                : param;
 }
 
+static bool stands_within(const Elab *e, RegionId region, RegionId outer) {
+    while (region != outer && e->graph->regions.at[region].owner)
+        region = graph_node(e->graph, e->graph->regions.at[region].owner)->region;
+    return region == outer;
+}
+
 // The loop's result has the variable's name, unless the initial value has; a value of the body that
 // took it prints as an assignment to it anyway.
 static void name_carried(Elab *e, const Binding *binding, const Node *repeat, uint32_t index) {
     const char *name =
         e->dump ? binding->name : elab_dotted(e, e->frame->outer->path, binding->name);
-    ValueId yield = repeat->yield[index], holder = graph_find(e->graph, name);
-    if (holder && (holder != yield || graph_value(e->graph, yield)->region != repeat->body)) return;
-    if (holder) graph_name(e->graph, yield, arena_printf(e->arena, "%s.next", name), false);
+    ValueId holder = graph_find(e->graph, name);
+    if (holder && !stands_within(e, graph_value(e->graph, holder)->region, repeat->body)) return;
+    if (holder) graph_name(e->graph, holder, arena_printf(e->arena, "%s.next", name), false);
     graph_name(e->graph, repeat->result[index], name, true);
 }
 
@@ -431,7 +440,7 @@ typedef struct FusedArgs {
     bool prepare;
 } FusedArgs;
 
-static bool fused_args(Elab *e, const ArgVec *args, FusedArgs *out) {
+static bool fused_args(Elab *e, Span span, const ArgVec *args, FusedArgs *out) {
     for (uint32_t i = 0; i < args->len; i++) {
         const Arg *arg = &args->at[i];
         Item item = elab_constant(e, arg->value);
@@ -444,18 +453,14 @@ static bool fused_args(Elab *e, const ArgVec *args, FusedArgs *out) {
             out->prepare = item.boolean;
         else if (item.kind != ITEM_ERROR)
             elab_error(e, arg->value->span, "fused takes family, prepare and reason");
-        if (item.kind == ITEM_ERROR) return false;
     }
-    if (out->family) return true;
-    return false;
+    if (!out->family) elab_error(e, span, "fused needs a family");
+    return out->family != NULL;
 }
 
 static void elab_fused(Elab *e, const Stmt *stmt) {
     FusedArgs args = {0};
-    if (!fused_args(e, &stmt->fused.args, &args)) {
-        elab_error(e, stmt->span, "fused needs a family");
-        return;
-    }
+    if (!fused_args(e, stmt->span, &stmt->fused.args, &args)) return;
     NodeId fused = graph_begin_fused(e->graph, stmt->name.text, args.family, args.prepare);
     if (args.reason)
         graph_node(e->graph, fused)->reason = arena_strdup(e->graph->arena, args.reason);

@@ -29,7 +29,7 @@ bool elab_dtype(Elab *e, const TypeSyntax *syntax, DType *out) {
         for (DType dtype = DT_NONE + 1; dtype < DT_COUNT; dtype++)
             vec_push(e->arena, &names, dtype_name(dtype));
         vec_push(e->arena, &names, NULL);
-        const char *near = nearest_name(syntax->name, names.at);
+        const char *near = elab_nearest(syntax->name, names.at);
         if (!near) near = scope_nearest(e, e->scope, syntax->name);
         if (near) diag_help(e->diags, "did you mean %s?", near);
         return false;

@@ -133,30 +133,68 @@ static bool ends_skipping(const Parse *parse, int token) {
            (token == TOKEN_RBRACE && braces < parse->skip_level);
 }
 
+static void track_statement(Parse *parse, int token, const ADP_STYPE *value, Span span) {
+    bool between = token == TOKEN_NEWLINE || token == TOKEN_LBRACE || token == TOKEN_RBRACE;
+    if (between) {
+        parse->names.len = 0;
+        parse->statement = (Span){0};
+    } else if (!parse->statement.line) {
+        parse->statement = span;
+    }
+    parse->breaks = !between && parse->statement.line && span.line > parse->previous.line &&
+                    span.line > parse->statement.line && span.column <= parse->statement.column &&
+                    token != TOKEN_ADP_error && token != TOKEN_END;
+    parse->previous = span;
+    if (!parse->breaks) return;
+    // Written at the statement's own margin: if it does not fit, it is the next statement.
+    *parse->held_value = *value;
+    parse->held_kind = token;
+    parse->held_span = span;
+}
+
+// A token that begins a new statement although the one before was not at its end.
+static int held_token(Parse *parse, ADP_STYPE *value, Span *span) {
+    parse->held = parse->held == HELD_BREAK ? HELD_TOKEN : HELD_NONE;
+    *span = parse->held_span;
+    if (parse->held == HELD_TOKEN) {
+        span->end = span->begin;
+        return TOKEN_NEWLINE;
+    }
+    *value = *parse->held_value;
+    return parse->held_kind;
+}
+
 int adp_lex(ADP_STYPE *value, Span *span, Parse *parse) {
     if (!parse->started) {
         parse->started = true;
         *span = parse->place;
         return parse->expression ? TOKEN_START_EXPR : TOKEN_START_FILE;
     }
-    int token = next_token(parse, value, span);
+    int token = parse->held ? held_token(parse, value, span) : next_token(parse, value, span);
     while (parse->skipping && !ends_skipping(parse, token)) {
         if (token == TOKEN_NAME) vec_push(parse->arena, parse->lost, (Word){value->name, *span});
         token = next_token(parse, value, span);
     }
     parse->skipping = false;
     if (token == TOKEN_NAME) vec_push(parse->arena, &parse->names, (Word){value->name, *span});
-    if (token == TOKEN_NEWLINE || token == TOKEN_LBRACE || token == TOKEN_RBRACE)
-        parse->names.len = 0;
+    track_statement(parse, token, value, *span);
     if (token == TOKEN_ADP_error) parse_recover(parse);
     return token;
 }
 
 void parse_recover(Parse *parse) {
     parse->lost = arena_alloc(parse->arena, sizeof *parse->lost);
-    for (uint32_t i = 0; i < parse->names.len; i++)
-        vec_push(parse->arena, parse->lost, parse->names.at[i]);
+    uint32_t names = parse->names.len - (parse->breaks && parse->last == TOKEN_NAME);
+    for (uint32_t i = 0; i < names; i++) vec_push(parse->arena, parse->lost, parse->names.at[i]);
     while (parse->brackets && parse->bracket[parse->brackets - 1].close != '}') parse->brackets--;
+    bool bracket = parse->last == TOKEN_LPAREN || parse->last == TOKEN_LBRACKET ||
+                   parse->last == TOKEN_LBRACE || parse->last == TOKEN_RPAREN ||
+                   parse->last == TOKEN_RBRACKET || parse->last == TOKEN_RBRACE;
+    if (parse->breaks && !bracket) {
+        parse->held = HELD_BREAK;
+        parse->names.len = 0;
+        return;
+    }
     // A token that ends a statement was read already; after a brace its block is skipped too.
     parse->skipping = parse->last != TOKEN_NEWLINE && parse->last != TOKEN_RBRACE;
     parse->skip_level = open_braces(parse) - (parse->last == TOKEN_LBRACE);
@@ -401,6 +439,8 @@ void parse_loc(Parse *parse, const ArgVec *args, PositionVec *out) {
 
 bool parse_run(Parse *parse) {
     uint32_t errors = diags_error_count(parse->diags);
+    ADP_STYPE held;
+    parse->held_value = &held;
     adp_flex_lex_init_extra(parse, &parse->scanner);
     parse->complete = adp_parse(parse) == 0 && !parse->refused;
     adp_flex_lex_destroy(parse->scanner);

@@ -39,6 +39,12 @@ typedef struct Parse {
     bool started, skipping;
     uint32_t resumed_at; // the place of the last recovery, which may not happen twice
     uint32_t skip_level;
+    Span statement, previous; // its first token (line 0: none yet), and the last one
+    bool breaks;              // the last token stands where a new statement would
+    enum { HELD_NONE, HELD_BREAK, HELD_TOKEN } held; // what is given again: a line's end, the token
+    int held_kind;
+    Span held_span;
+    union ADP_STYPE *held_value;
     WordVec names; // of the statement so far
     WordVec *lost; // of the statement in error
 
