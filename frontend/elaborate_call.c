@@ -144,10 +144,8 @@ static bool match_args(Elab *e, const Stmt *function, const Expr *expr, const It
 // ---- binding, in the scope of the body ----
 
 static bool bind_scalar(Elab *e, const Formal *formal, Item item, Span span) {
-    static const char *const wanted[] = {[WORD_NONE] = "a bool",
-                                         [WORD_INT] = "an int",
-                                         [WORD_FLOAT] = "a float",
-                                         [WORD_STR] = "a string"};
+    static const char *const wanted[] = {
+        [WORD_NONE] = "bool", [WORD_INT] = "int", [WORD_FLOAT] = "float", [WORD_STR] = "string"};
     static const ItemKind kinds[] = {[WORD_NONE] = ITEM_BOOL,
                                      [WORD_INT] = ITEM_INT,
                                      [WORD_FLOAT] = ITEM_FLOAT,
@@ -338,7 +336,9 @@ static bool all_constant(const Item *args, uint32_t count) {
 static Item call_op(Elab *e, const Expr *expr, const Item *args, Names names) {
     OpId op = op_find(expr->call.base->name);
     uint32_t count = expr->call.args.len;
-    if (op == OP_NONE || (op_info(op)->internal && !e->dump)) return elab_unknown_call(e, expr);
+    if (op == OP_NONE) return elab_unknown_call(e, expr);
+    if (op_info(op)->internal && !e->dump)
+        return elab_error(e, expr->mark, "%s is no op of model files", op_info(op)->name);
     if ((op == OP_MINIMUM || op == OP_MAXIMUM) && count == 2 && all_constant(args, count))
         return constant_extreme(e, expr->mark, op == OP_MAXIMUM, args[0], args[1]);
     return elab_op_call(e, expr, op, args, names);

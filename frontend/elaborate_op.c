@@ -5,6 +5,8 @@
 
 enum { OPS_MAX = 1000000, SLOTS_MAX = OP_OPERANDS_MAX + OP_ATTRS_MAX };
 
+#define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789."
+
 // ---- into the graph ----
 
 // Weak scalars take the dtype of the first operand that has one.
@@ -61,6 +63,16 @@ static Item results_of(Elab *e, NodeId id, bool fresh, Names names) {
     return (Item){.kind = ITEM_RESULTS, .list = {item, node->results}};
 }
 
+// Operands that are written as a name, for messages.
+static const char *const *written_names(Elab *e, const OpUse *use) {
+    const char **name = arena_alloc(e->arena, use->operands * sizeof *name);
+    for (uint32_t i = 0; i < use->operands; i++) {
+        const char *text = elab_excerpt(e, use->operand_span[i]);
+        if (text[0] && text[strspn(text, NAME_LETTERS)] == '\0') name[i] = text;
+    }
+    return name;
+}
+
 Item elab_op(Elab *e, const OpUse *use) {
     const OpInfo *op = op_info(use->op);
     ValueId *operand = arena_alloc(e->arena, use->operands * sizeof *operand);
@@ -80,7 +92,8 @@ Item elab_op(Elab *e, const OpUse *use) {
                      .name = names_self(e, use->names, 0, op->name),
                      .exact_name = e->dump && named,
                      .span = use->span,
-                     .operand_span = use->operand_span};
+                     .operand_span = use->operand_span,
+                     .operand_name = written_names(e, use)};
     spec.loc = loc;
     uint32_t before = e->graph->nodes.len;
     NodeId node = graph_add(e->graph, e->diags, &spec);

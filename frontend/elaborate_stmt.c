@@ -392,7 +392,7 @@ static void elab_repeat(Elab *e, const Stmt *stmt) {
 // Else-ifs in a loop: a chain may have any length.
 static void elab_if(Elab *e, const Stmt *stmt) {
     for (;;) {
-        Item item = elab_constant(e, stmt->expr);
+        Item item = elab_expr(e, stmt->expr, (Names){0});
         if (item.kind == ITEM_ERROR) return;
         if (item.kind != ITEM_BOOL) {
             elab_error(e, stmt->expr->span, "an if needs a constant bool, this is %s",

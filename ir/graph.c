@@ -116,6 +116,7 @@ static OpCall make_call(Graph *g, Diags *diags, const NodeSpec *spec) {
         const Value *value = graph_value(g, spec->operand[i]);
         type[i] = value->type;
         name[i] = strchr(value->name, '.') ? NULL : value->name;
+        if (spec->operand_name) name[i] = spec->operand_name[i];
     }
     call.operand = type;
     call.operand_name = name;

@@ -137,6 +137,7 @@ typedef struct NodeSpec {
     const Type *type; // sources: the declared type
     Span span;        // for diagnostics
     const Span *operand_span;
+    const char *const *operand_name; // for messages; NULL: the values' own, NULL entries: none
 } NodeSpec;
 NodeId graph_add(Graph *g, Diags *diags, const NodeSpec *spec); // 0 after a diagnostic
 ValueId graph_result(const Graph *g, NodeId node, uint32_t index);

@@ -23,11 +23,6 @@ model m {
     b9 = reshape(x, [N, 3, 5])
     c1 = pad(x, 1)
     c2 = topk(x, 3)
-    c3 = layer_norm(x, x)
-    c4 = full([2, 2], "a", f32)
-    c5 = relu(x) at "path"
-    c6 = (x)(3)
-    c7 = slice(x)
     output y = x
 }
 #| arguments.adp:6:10: error: conv2d needs weight

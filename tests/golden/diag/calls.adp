@@ -20,25 +20,12 @@ block B[K](x: [K, 2] f32, n: int, name: str = "a", scale: float = 2, flag: bool 
 }
 model m {
     input x : [N, 2] f32
-    a = B(x)
-    b = B(x, 1, 2)
-    c = B(x, N)
-    d = B(x, 1.5)
-    e = B(x, n=1, m=2)
-    f = B(x, 1, n=2)
-    g = B(x, 1, "a", 2, true, 3)
-    h = B(sum(x), 1)
     i = no_return(x)
     j = wrong_type(x)
     k = wrong_count(x)
     l = again(x)
     o = owns(x)
     p = calls_block(x)
-    q, r = B(x, 1)
-    s, t = split(x, [1, 1], axis=1), x
-    u = split(x, [1, 1], axis=1)
-    v = relu(x) at "path"
-    w = x at "path"
     output y : [N, 2] f32 = relu(x)
 }
 #| calls.adp:3:15: error: the size parameter A stands alone in no formal's shape
@@ -56,65 +43,31 @@ model m {
 #| calls.adp:7:4: error: no_return comes to its end without a return
 #|     7 | fn no_return(x: [...] f32) -> [...] f32 { y = x }
 #|       |    ^~~~~~~~~
-#| calls.adp:31:9: note: in fn no_return
+#| calls.adp:23:9: note: in fn no_return
 #| calls.adp:8:54: error: the result is [N, 2] f32, not [N, 2, 2] f32
 #|     8 | fn wrong_type(x: [...] f32) -> [..., 2] f32 { return x }
 #|       |                                                      ^
-#| calls.adp:32:9: note: in fn wrong_type
-#| calls.adp:9:65: error: wrong_count returns 2 results, this is 1
+#| calls.adp:24:9: note: in fn wrong_type
+#| calls.adp:9:65: error: wrong_count is declared to return 2 values, this is 1
 #|     9 | fn wrong_count(x: [...] f32) -> ([...] f32, [...] f32) { return x }
 #|       |                                                                 ^
-#| calls.adp:33:9: note: in fn wrong_count
+#| calls.adp:25:9: note: in fn wrong_count
 #| calls.adp:10:46: error: again calls itself; recursion is not possible
 #|    10 | fn again(x: [...] f32) -> [...] f32 { return again(x) }
 #|       |                                              ^~~~~
-#| calls.adp:34:9: note: in fn again
+#| calls.adp:26:9: note: in fn again
 #| calls.adp:11:4: warning: relu hides the op of that name
 #|    11 | fn relu(x: [...] f32) -> [...] f32 { return maximum(x, 0) }
 #|       |    ^~~~
 #| calls.adp:13:5: error: a fn is pure; param and state stand in the model and in blocks
 #|    13 |     param w : [2] f32
 #|       |     ^~~~~~~~~~~~~~~~~
-#| calls.adp:35:9: note: in fn owns
+#| calls.adp:27:9: note: in fn owns
 #| calls.adp:14:16: error: unknown name w
 #|    14 |     return x * w
 #|       |                ^
-#| calls.adp:35:9: note: in fn owns
-#| help: did you mean x?
+#| calls.adp:27:9: note: in fn owns
 #| calls.adp:16:54: error: a fn is pure; it cannot call the block B
 #|    16 | fn calls_block(x: [N, 2] f32) -> [N, 2] f32 { return B(x, 2) }
 #|       |                                                      ^
-#| calls.adp:36:9: note: in fn calls_block
-#| calls.adp:23:9: error: B needs n
-#|    23 |     a = B(x)
-#|       |         ^
-#| calls.adp:24:17: error: name is the constant a string, not an int
-#|    24 |     b = B(x, 1, 2)
-#|       |                 ^
-#| calls.adp:24:9: note: in block B
-#| calls.adp:25:14: error: n is the constant an int, not a size
-#|    25 |     c = B(x, N)
-#|       |              ^
-#| calls.adp:25:9: note: in block B
-#| calls.adp:26:14: error: n is the constant an int, not a float
-#|    26 |     d = B(x, 1.5)
-#|       |              ^~~
-#| calls.adp:26:9: note: in block B
-#| calls.adp:27:19: error: B has no argument m
-#|    27 |     e = B(x, n=1, m=2)
-#|       |                   ^
-#| help: did you mean x?
-#| calls.adp:28:17: error: n is given twice
-#|    28 |     f = B(x, 1, n=2)
-#|       |                 ^
-#| calls.adp:29:31: error: B takes 5 arguments
-#|    29 |     g = B(x, 1, "a", 2, true, 3)
-#|       |                               ^
-#| calls.adp:30:11: error: x: f32 has another rank than [K, 2] f32
-#|    30 |     h = B(sum(x), 1)
-#|       |           ^~~~~~
-#| calls.adp:30:9: note: in block B
-#| calls.adp:17:15: note: declared here
-#| calls.adp:37:12: error: 2 targets for 1 results
-#|    37 |     q, r = B(x, 1)
-#|       |            ^~~~~~~
+#| calls.adp:28:9: note: in fn calls_block

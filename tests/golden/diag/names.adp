@@ -15,6 +15,7 @@ model m {
     v = softmax(x, axes=1)
     w = twice(y=x)
     a = relu
+    input o : f32
     b = twice
     x = relu(x)
     width = relu(x)
@@ -22,8 +23,8 @@ model m {
     q = "text" + undefined_thing
     s[0] = x
     x[0] = x
-    output o : [N, width] f32 = y
-    output o : [N, width] f32 = x
+    output o = x
+    output o = x
 }
 #| names.adp:3:7: error: width is defined already
 #|     3 | const width = 5
@@ -64,31 +65,37 @@ model m {
 #| names.adp:16:15: error: twice has no argument y
 #|    16 |     w = twice(y=x)
 #|       |               ^
-#| help: did you mean x?
 #| names.adp:17:9: error: unknown name relu
 #|    17 |     a = relu
 #|       |         ^~~~
 #| help: to call it, write relu(...)
-#| names.adp:18:9: error: unknown name twice
-#|    18 |     b = twice
+#| names.adp:19:9: error: unknown name twice
+#|    19 |     b = twice
 #|       |         ^~~~~
 #| help: to call it, write twice(...)
-#| names.adp:19:5: error: x is an input and cannot be assigned
-#|    19 |     x = relu(x)
+#| names.adp:20:5: error: x is an input and cannot be assigned
+#|    20 |     x = relu(x)
 #|       |     ^
 #| names.adp:11:11: note: it was defined here
-#| names.adp:20:5: error: width is a dim and cannot be assigned
-#|    20 |     width = relu(x)
+#| names.adp:21:5: error: width is a dim and cannot be assigned
+#|    21 |     width = relu(x)
 #|       |     ^~~~~
 #| names.adp:6:5: note: it was defined here
-#| names.adp:21:5: error: N is a dim and cannot be assigned
-#|    21 |     N = x
+#| names.adp:22:5: error: N is a dim and cannot be assigned
+#|    22 |     N = x
 #|       |     ^
 #| names.adp:5:5: note: it was defined here
-#| names.adp:22:18: error: unknown name undefined_thing
-#|    22 |     q = "text" + undefined_thing
+#| names.adp:23:18: error: unknown name undefined_thing
+#|    23 |     q = "text" + undefined_thing
 #|       |                  ^~~~~~~~~~~~~~~
-#| names.adp:23:5: error: unknown state s
-#|    23 |     s[0] = x
+#| names.adp:24:5: error: unknown state s
+#|    24 |     s[0] = x
 #|       |     ^
-#| help: did you mean x?
+#| names.adp:26:12: error: o is defined already
+#|    26 |     output o = x
+#|       |            ^
+#| names.adp:18:11: note: it was defined here
+#| names.adp:27:12: error: o is defined already
+#|    27 |     output o = x
+#|       |            ^
+#| names.adp:18:11: note: it was defined here

@@ -28,7 +28,9 @@ model m {
     repeat j in 0..5000 { h = h + 1 }
     repeat k in 3..1 { h = h + 1 }
     repeat l in 0..n { h = h + 1 }
-    repeat o in 0..2 { h = cast(h, f16) }
+    g = x
+    repeat o in 0..2 { g = cast(g, f16) }
+    repeat p in 0..2 { g = g[None] }
     return x
     output y : f32 = h
 }
@@ -81,12 +83,20 @@ model m {
 #| places.adp:28:5: error: the repeat has more than 4096 trips
 #|    28 |     repeat j in 0..5000 { h = h + 1 }
 #|       |     ^~~~~~~~~~~~~~~~~~~
-#| places.adp:29:17: error: the range is not within 0..2^31
+#| places.adp:29:17: error: the range ends before it begins
 #|    29 |     repeat k in 3..1 { h = h + 1 }
 #|       |                 ^~~~
 #| places.adp:30:20: error: a constant is needed, this is a tensor
 #|    30 |     repeat l in 0..n { h = h + 1 }
 #|       |                    ^
-#| places.adp:32:5: error: return stands in fns and blocks, not in a repeat
-#|    32 |     return x
+#| places.adp:32:24: error: g, carried through the repeat, is f16, not f32
+#|    32 |     repeat o in 0..2 { g = cast(g, f16) }
+#|       |                        ^
+#| places.adp:32:5: note: in repeat o in 0..2
+#| places.adp:33:24: error: g, carried through the repeat, is [1] f32, not f32
+#|    33 |     repeat p in 0..2 { g = g[None] }
+#|       |                        ^
+#| places.adp:33:5: note: in repeat p in 0..2
+#| places.adp:34:5: error: return stands in fns and blocks, not in a repeat
+#|    34 |     return x
 #|       |     ^~~~~~~~

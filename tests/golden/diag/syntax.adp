@@ -42,7 +42,11 @@ model m {
 #|    13 |     w = 3
 #|       |     ^
 #| syntax.adp:12:16: note: this '(' is not closed
-#| syntax.adp:14:15: error: unexpected '<', expected an operator, the end of the line, 'loc', '}' or ','
+#| syntax.adp:13:9: error: a name is assigned tensors, this is an int
+#|    13 |     w = 3
+#|       |         ^
+#| help: write const w = ...
+#| syntax.adp:14:15: error: unexpected '<', expected an operator, the end of the line, '}' or ','
 #|    14 |     v = 1 < 2 < 3
 #|       |               ^
 #| help: comparisons do not chain; join two with `and`

@@ -28,8 +28,12 @@ model mlp {
 #|       |         [1, S, 256] f16
 #| three_mistakes.adp:19:13: note: in block MLP at "model.layers.{i}.mlp"
 #| three_mistakes.adp:18:5: note: in repeat i in 0..4
-#| help: y looks like a PyTorch [out, in] weight; write linear(x, y)
+#| help: w_gate looks like a PyTorch [out, in] weight; write linear(x, w_gate)
 #| three_mistakes.adp:22:5: error: unexpected 'k', expected an operator, ')', ',' or '='
 #|    22 |     k = sofmax(h)
 #|       |     ^
 #| three_mistakes.adp:21:13: note: this '(' is not closed
+#| three_mistakes.adp:22:9: error: unknown op, fn or block sofmax
+#|    22 |     k = sofmax(h)
+#|       |         ^~~~~~
+#| help: did you mean softmax?
