@@ -63,7 +63,7 @@ static uint32_t read_defines(const char *text, Define define[DEFINES_MAX], char 
 static void run_golden(const Golden *golden) {
     Diags *diags = diags_create();
     Text text, got = {0}, lines = {0};
-    assert_true(source_read(golden->path, diags, &text));
+    assert_true(source_read_text(golden->path, diags, &text));
     Define define[DEFINES_MAX];
     char room[512];
     Defines defines = {define, read_defines(text.data, define, room, sizeof room)};
@@ -118,7 +118,7 @@ static void dump_of(const char *path) {
     Diags *diags = diags_create();
     Text text, first = {0}, second = {0};
     Graph *graph, *again;
-    assert_true(source_read(path, diags, &text));
+    assert_true(source_read_text(path, diags, &text));
     if (load_graph(path, text.data, text.len, NULL, diags, &graph)) {
         graph_print(graph, &first);
         uint32_t warnings = diags_warning_count(diags);

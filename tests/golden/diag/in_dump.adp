@@ -31,6 +31,6 @@ model m {
 #| in_dump.adp:9:23: error: unfold needs kernel
 #|     9 |         c : [2] f32 = unfold(x)
 #|       |                       ^~~~~~
-#| in_dump.adp:9:23: error: unfold needs output
+#| in_dump.adp:9:23: error: unfold needs count
 #|     9 |         c : [2] f32 = unfold(x)
 #|       |                       ^~~~~~
