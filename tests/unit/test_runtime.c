@@ -1,7 +1,10 @@
-// The runtime on the default Vulkan device, with the hand-made model of tests/support: what runs
-// compute, and every error that a host can make.
+// The runtime with the hand-made model of tests/support: what runs compute, and every error that a
+// host can make. All of it on the default Vulkan device, plain and with ADEPT_GUARD=1, on one whose
+// memory the host cannot reach, and on a device that belongs to the host.
 #include "runtime/adept.h"
+#include "runtime/memory.h"
 #include "tests/support/package_model.h"
+#include "tests/support/vulkan_discrete.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +18,8 @@
 
 typedef struct Fixture {
     AdeptDevice *device;
+    VkInstance host_instance; // of the host's device, where there is one
+    VkDevice host_device;
     uint8_t *bytes;
     size_t size;
     char folder[64], weights[96];
@@ -53,7 +58,71 @@ static void open_model(Fixture *f) {
     OK(adept_model_open_memory(f->device, f->bytes, f->size, &options, &f->model, &f->error));
 }
 
-static int set_up(void **state) {
+// ---- the devices -----------------------------------------------------------------------------
+
+static void open_default(Fixture *f) {
+    unsetenv("ADEPT_GUARD");
+    OK(adept_device_open(NULL, &f->device, &f->error));
+}
+
+static void open_guarded(Fixture *f) {
+    setenv("ADEPT_GUARD", "1", 1);
+    OK(adept_device_open(NULL, &f->device, &f->error));
+    unsetenv("ADEPT_GUARD");
+}
+
+static void open_discrete(Fixture *f) {
+    OK(device_open_loader(vulkan_discrete, NULL, &f->device, &f->error));
+}
+
+static void open_host(Fixture *f) {
+    VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                                     .apiVersion = VK_API_VERSION_1_2};
+    VkInstanceCreateInfo instance = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+                                     .pApplicationInfo = &application};
+    assert_int_equal(vkCreateInstance(&instance, NULL, &f->host_instance), VK_SUCCESS);
+    VkPhysicalDevice physical;
+    uint32_t count = 1;
+    assert_true(vkEnumeratePhysicalDevices(f->host_instance, &count, &physical) >= 0);
+    VkPhysicalDeviceBufferDeviceAddressFeatures address = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES,
+        .bufferDeviceAddress = VK_TRUE};
+    VkPhysicalDeviceTimelineSemaphoreFeatures timeline = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES,
+        .pNext = &address,
+        .timelineSemaphore = VK_TRUE};
+    VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                          .pNext = &timeline};
+    float priority = 1;
+    VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                     .queueCount = 1,
+                                     .pQueuePriorities = &priority};
+    AdeptHostDevice host = {
+        .instance = f->host_instance, .physical_device = physical, .features = &features};
+    for (int full = 0; full < 2; full++) { // at first one feature is missing
+        timeline.timelineSemaphore = full ? VK_TRUE : VK_FALSE;
+        VkDeviceCreateInfo device = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                     .pNext = &features,
+                                     .queueCreateInfoCount = 1,
+                                     .pQueueCreateInfos = &queue};
+        assert_int_equal(vkCreateDevice(physical, &device, NULL, &f->host_device), VK_SUCCESS);
+        host.device = f->host_device;
+        vkGetDeviceQueue(f->host_device, 0, 0, &host.queue);
+        if (full) break;
+        FAILS(ADEPT_ERROR_FEATURE, "was made without timelineSemaphore",
+              adept_device_adopt(&host, &f->device, &f->error));
+        vkDestroyDevice(f->host_device, NULL);
+    }
+    OK(adept_device_adopt(&host, &f->device, &f->error));
+}
+
+static void close_device(Fixture *f) {
+    adept_device_close(f->device);
+    if (f->host_device) vkDestroyDevice(f->host_device, NULL);
+    if (f->host_instance) vkDestroyInstance(f->host_instance, NULL);
+}
+
+static int set_up(void **state, void (*open_device)(Fixture *f)) {
     Fixture *f = calloc(1, sizeof *f);
     *state = f;
     strcpy(f->folder, "/tmp/adept-runtime-XXXXXX");
@@ -64,18 +133,31 @@ static int set_up(void **state) {
     package_model(&make, &(PackageModelOptions){0});
     f->bytes = package_make_bytes(&make, &f->size);
     package_make_free(&make);
-    OK(adept_device_open(NULL, &f->device, &f->error));
+    open_device(f);
     open_model(f);
     OK(adept_model_bind(f->model, f->weights, &f->error));
     OK(adept_session_open(f->model, &f->session, &f->error));
     return 0;
 }
 
+static int set_up_default(void **state) {
+    return set_up(state, open_default);
+}
+static int set_up_guarded(void **state) {
+    return set_up(state, open_guarded);
+}
+static int set_up_discrete(void **state) {
+    return set_up(state, open_discrete);
+}
+static int set_up_host(void **state) {
+    return set_up(state, open_host);
+}
+
 static int tear_down(void **state) {
     Fixture *f = *state;
     adept_session_close(f->session);
     adept_model_close(f->model);
-    adept_device_close(f->device);
+    close_device(f);
     char command[100];
     snprintf(command, sizeof command, "rm -r '%s'", f->folder);
     free(f->bytes);
@@ -173,6 +255,32 @@ static void device_tensors(void **state) {
     adept_buffer_destroy(buffer);
     FAILS(ADEPT_ERROR_ARGUMENT, "at least one byte",
           adept_buffer_create(f->device, 0, &buffer, &f->error));
+}
+
+// A buffer that the host made itself: here the one behind another.
+static void imported_buffer(void **state) {
+    Fixture *f = *state;
+    const VkBufferUsageFlags usage =
+        VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT |
+        VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+    AdeptBuffer *own, *buffer;
+    OK(adept_buffer_create(f->device, 512, &own, &f->error));
+    VkBuffer handle = own->memory.buffer;
+    FAILS(ADEPT_ERROR_ARGUMENT, "an imported buffer has usage",
+          adept_buffer_import(f->device, handle, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, 512, &buffer,
+                              &f->error));
+    OK(adept_buffer_import(f->device, handle, usage, 512, &buffer, &f->error));
+    float x[16] = {1, 2, 3}, y[16] = {0};
+    AdeptTensor in = tensor("x", x, 16), out = tensor("y", NULL, 16);
+    out.buffer = buffer;
+    out.offset = 256;
+    OK(adept_session_reset(f->session, &f->error));
+    OK(adept_session_set_dim(f->session, "P", 0, &f->error));
+    OK(adept_session_run(f->session, &in, 1, &out, 1, &f->error));
+    adept_buffer_destroy(buffer);
+    OK(adept_buffer_read(own, 256, y, sizeof y, &f->error));
+    for (int i = 0; i < 16; i++) assert_float_equal(y[i], 3 * x[i] + 6.5f, 0);
+    adept_buffer_destroy(own);
 }
 
 static void wrong_calls(void **state) {
@@ -337,9 +445,13 @@ static void weights(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs),           cmocka_unit_test(asynchronous),
-        cmocka_unit_test(device_tensors), cmocka_unit_test(wrong_calls),
-        cmocka_unit_test(interface),      cmocka_unit_test(states),
-        cmocka_unit_test(profile),        cmocka_unit_test(weights),
+        cmocka_unit_test(device_tensors), cmocka_unit_test(imported_buffer),
+        cmocka_unit_test(wrong_calls),    cmocka_unit_test(interface),
+        cmocka_unit_test(states),         cmocka_unit_test(profile),
+        cmocka_unit_test(weights),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("own device", tests, set_up_default, tear_down) +
+           cmocka_run_group_tests_name("guarded", tests, set_up_guarded, tear_down) +
+           cmocka_run_group_tests_name("discrete", tests, set_up_discrete, tear_down) +
+           cmocka_run_group_tests_name("host's device", tests, set_up_host, tear_down);
 }
