@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "frontend/load.h"
 #include "ir/eval.h"
 #include "ir/number.h"
 
@@ -98,6 +99,23 @@ static Graph *run_one(const PassInfo *pass, Graph *graph, Diags *diags, Place pl
     return next;
 }
 
+// The text of the graph reads back as the same text.
+static void round_trip(const Graph *graph, Diags *diags, Place place) {
+    Text first = {0}, second = {0};
+    graph_print(graph, &first);
+    Graph *again;
+    bool good = load_graph("again.adp", first.data, first.len, NULL, diags, &again);
+    if (!good) print_error("%s", first.data);
+    no_errors(good, diags, place);
+    graph_print(again, &second);
+    if (strcmp(first.data, second.data) != 0)
+        fail_msg("%s, after %s: the text\n%sreads back as\n%s", place.model, place.pass, first.data,
+                 second.data);
+    text_free(&first);
+    text_free(&second);
+    graph_destroy(again);
+}
+
 Graph *pass_run_checked(Graph *graph, const char *passes, int64_t dim, double tolerance) {
     Diags *diags = diags_create();
     char *model = strdup(graph->model);
@@ -107,6 +125,7 @@ Graph *pass_run_checked(Graph *graph, const char *passes, int64_t dim, double to
         Place place = {model, pass->name};
         if (passes && !strstr(passes, pass->name)) continue;
         graph = run_one(pass, graph, diags, place);
+        round_trip(graph, diags, place);
         Outputs found = evaluate(graph, dim, diags);
         no_errors(true, diags, place);
         compare(&wanted, &found, place, tolerance);

@@ -4,9 +4,9 @@
 #include "passes/pass.h"
 
 // Runs the named passes ("a,b"; NULL: all) one after the other on `graph`, which is consumed. After
-// each it is verified, and the outputs are evaluated for `dim` as the value of every symbol, and
-// compared with those of the first graph: relative to the largest magnitude by at most `tolerance`.
-// Fails the cmocka test on any difference or diagnostic.
+// each it is verified, its text is read back, and the outputs are evaluated for `dim` as the value
+// of every symbol, and compared with those of the first graph: relative to the largest magnitude by
+// at most `tolerance`. Fails the cmocka test on any difference or diagnostic.
 Graph *pass_run_checked(Graph *graph, const char *passes, int64_t dim, double tolerance);
 
 // "map row row/prepare": the families of the fused groups in order, those of repeats in brackets.

@@ -174,7 +174,7 @@ static void test_copies(void **state) {
     (void)state;
     Graph *g = begin();
     ValueId x = make_input(g, "x", "[N, 3] f32");
-    output(g, x);
+    graph_add_output(g, "same", NULL, x, (Loc){0});
     output(g, make_op(g, OP_TRANSPOSE, "t", "a=0, b=1", x, 0, 0));
     expect(g, 0, "map map");
 }
