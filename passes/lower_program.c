@@ -11,6 +11,7 @@ typedef struct LowerFamily {
 static const LowerFamily lower_families[] = {
     {"map", lower_map},
     {"row", lower_row},
+    {"contract", lower_contract},
 };
 
 static bool lower_alternative(Plan *plan, Program *program, Diags *diags, const PlanStep *step,

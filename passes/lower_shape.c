@@ -57,7 +57,7 @@ uint32_t row_level(const RowShape *shape, ValueId value) {
     return shape->level[value];
 }
 
-static uint32_t row_axes(const Graph *g, const Node *reduce) {
+uint32_t reduce_axes(const Graph *g, const Node *reduce) {
     const Attr *axis = node_attr(reduce, "axis");
     if (reduce->op == OP_ARGMAX || reduce->op == OP_ARGMIN) return 1u << axis->i;
     uint8_t rank = graph_value(g, reduce->operand[0])->type.rank;
@@ -69,7 +69,7 @@ static uint32_t row_axes(const Graph *g, const Node *reduce) {
 
 static bool row_take_shape(const Graph *g, const Node *reduce, RowShape *out) {
     const Type *type = &graph_value(g, reduce->operand[0])->type;
-    uint32_t mask = row_axes(g, reduce);
+    uint32_t mask = reduce_axes(g, reduce);
     if (out->rows != DIM_NONE) {
         bool same = out->reduced == mask && out->rank == type->rank;
         for (uint8_t a = 0; same && a < type->rank; a++) same = out->size[a] == type->size[a];

@@ -35,6 +35,7 @@ typedef struct ScheduleFamily {
 static const ScheduleFamily schedule_families[] = {
     {"map", schedule_map},
     {"row", schedule_row},
+    {"contract", schedule_contract},
 };
 
 static const Candidate *schedule_choose(ScheduleSite *site) {

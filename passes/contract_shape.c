@@ -1,0 +1,108 @@
+#include "passes/contract_shape.h"
+
+#include "ir/plan.h"
+
+static Dim contract_product(const Graph *g, const Type *type, uint8_t first, uint8_t count) {
+    Dim product = dim_const(g->dims, 1);
+    for (uint8_t a = first; a < first + count; a++)
+        product = dim_mul(g->dims, product, type->size[a]);
+    return product;
+}
+
+// The view without its leading axes, which must be those of the value itself.
+static bool contract_drop_leading(const Graph *g, const View *view, const Type *type, uint8_t lead,
+                                  View *out) {
+    uint8_t renumbered[VIEW_DIGITS_MAX];
+    for (uint8_t a = 0; a < lead; a++) {
+        Dim below = contract_product(g, type, a + 1, (uint8_t)(type->rank - a - 1));
+        if (view->size[a] != type->size[a]) return false;
+        Dim own = view_axis_stride(view, a);
+        if (own != DIM_NONE && own != below) return false;
+    }
+    *out = *view;
+    out->rank = (uint8_t)(view->rank - lead), out->digits = 0;
+    for (uint8_t a = 0; a < out->rank; a++) out->size[a] = view->size[a + lead];
+    for (uint8_t d = 0; d < view->digits; d++) {
+        renumbered[d] = out->digits;
+        if (view->digit[d].axis < lead) continue;
+        out->digit[out->digits] = view->digit[d];
+        out->digit[out->digits++].axis = (uint8_t)(view->digit[d].axis - lead);
+    }
+    for (uint8_t i = 0; i < view->guards; i++)
+        for (uint8_t t = 0; t < view->guard[i].terms; t++) {
+            uint8_t digit = view->guard[i].term[t].digit;
+            if (view->digit[digit].axis < lead) return false;
+            out->guard[i].term[t].digit = renumbered[digit];
+        }
+    return view->inner == NULL;
+}
+
+static bool contract_pool(Graph *g, NodeId fused, ContractShape *out) {
+    const Node *reduce = graph_node(g, out->pool);
+    View view, moved;
+    if (!graph_view(g, reduce->operand[0], &out->pooled, &view)) return false;
+    NodeId from = graph_value(g, out->pooled)->node;
+    if (!from || graph_node(g, from)->region != graph_node(g, fused)->body) return false;
+    const Type *type = &graph_value(g, out->pooled)->type;
+    uint8_t lead = (uint8_t)(out->batch_axes + out->m_axes), axes[RANK_MAX], kept = 0, count = 0;
+    uint32_t mask = reduce_axes(g, reduce);
+    if (reduce->op == OP_ARGMAX || reduce->op == OP_ARGMIN) return false;
+    for (uint8_t a = 0; a < view.rank; a++)
+        if (!(mask >> a & 1)) axes[kept++] = a;
+    count = kept;
+    for (uint8_t a = 0; a < view.rank; a++)
+        if (mask >> a & 1) axes[count++] = a;
+    if (mask & ((1u << lead) - 1)) return false;
+    Dim size[2] = {dim_const(g->dims, 1), dim_const(g->dims, 1)};
+    for (uint8_t a = lead; a < view.rank; a++)
+        size[mask >> a & 1] = dim_mul(g->dims, size[mask >> a & 1], view.size[a]);
+    int64_t cells;
+    if (!dim_is_const(g->dims, size[1], &cells) || cells < 1 || cells > POOL_CELLS_MAX)
+        return false;
+    out->cells = (uint32_t)cells, out->windows = size[0];
+    return view_permute(g->dims, &view, axes, &moved) &&
+           contract_drop_leading(g, &moved, type, lead, &view) &&
+           view_reshape(g->dims, &view, 2, size, &out->cell);
+}
+
+bool contract_shape(Graph *g, NodeId fused, ContractShape *out) {
+    *out = (ContractShape){.cells = 1};
+    out->node = fused_find(g, graph_node(g, fused), OC_CONTRACT);
+    if (!out->node) return false;
+    const Node *node = graph_node(g, out->node);
+    out->x = node->operand[0], out->y = node->operand[1], out->result = node->result[0];
+    const Type *x = &graph_value(g, out->x)->type, *y = &graph_value(g, out->y)->type;
+    out->batch_axes = (uint8_t)node_attr(node, "batch")->i;
+    out->k_axes = (uint8_t)node_attr(node, "k")->i;
+    out->m_axes = (uint8_t)(x->rank - out->batch_axes - out->k_axes);
+    out->n_axes = (uint8_t)(y->rank - out->batch_axes - out->k_axes);
+    out->batch = contract_product(g, x, 0, out->batch_axes);
+    out->m = contract_product(g, x, out->batch_axes, out->m_axes);
+    out->n = contract_product(g, y, out->batch_axes, out->n_axes);
+    out->k = contract_product(g, x, (uint8_t)(x->rank - out->k_axes), out->k_axes);
+    for (uint8_t a = 0; a < out->n_axes; a++) out->n_size[a] = y->size[out->batch_axes + a];
+    out->windows = out->n;
+    out->pool = fused_find(g, graph_node(g, fused), OC_REDUCE);
+    return !out->pool || contract_pool(g, fused, out);
+}
+
+// Length of the run of neighbours that an axis of the view starts with.
+static double contract_run(const Graph *g, const View *view, uint8_t first, uint8_t count) {
+    for (int d = view->digits - 1; d >= 0; d--) {
+        if (view->digit[d].axis < first || view->digit[d].axis >= first + count) continue;
+        if (dim_is(g->dims, view->digit[d].size, 1)) continue;
+        if (!dim_is(g->dims, view->digit[d].stride, 1)) return 0;
+        return (double)dim_bounds(g->dims, view->digit[d].size).hi;
+    }
+    return 0;
+}
+
+bool contract_k_fast(const Graph *g, const ContractShape *shape, ValueId operand) {
+    ValueId base;
+    View view;
+    if (!graph_view(g, operand, &base, &view)) return true;
+    uint8_t k_first = (uint8_t)(view.rank - shape->k_axes);
+    double along_k = contract_run(g, &view, k_first, shape->k_axes);
+    uint8_t others = (uint8_t)(k_first - shape->batch_axes);
+    return along_k >= contract_run(g, &view, shape->batch_axes, others);
+}
