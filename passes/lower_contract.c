@@ -308,10 +308,10 @@ static void contract_store(Contract *c, const ValueList *stores, unsigned i, uns
     Lower *l = c->l;
     KBuilder *b = l->b;
     KVal inside = 0;
-    KVal m = contract_limit(c, k_iadd(b, c->first_m, contract_row(c, i)), c->shape.m, c->s->tile_m,
-                            1, &inside);
-    KVal n = contract_limit(c, k_iadd(b, c->first_n, contract_col(c, j)), c->shape.n, c->s->tile_n,
-                            lanes, &inside);
+    KVal m = k_iadd(b, c->first_m, contract_row(c, i));
+    contract_limit(c, m, c->shape.m, c->s->tile_m, &inside);
+    KVal n = k_iadd(b, c->first_n, contract_col(c, j));
+    contract_limit(c, n, c->shape.n, c->s->tile_n, &inside);
     KVal sum = c->acc[(i * c->s->reg_n + j) / c->lanes_n];
     if (lanes < c->lanes_n) sum = k_extract(b, sum, j % c->lanes_n);
     if (inside) k_if_begin(b, inside);
@@ -330,8 +330,8 @@ static void contract_store_window(Contract *c, const ValueList *stores, unsigned
     Fold fold = fold_of(l->graph, reduce);
     unsigned cells = c->shape.cells;
     KVal inside = 0, state[2];
-    KVal m = contract_limit(c, k_iadd(b, c->first_m, contract_row(c, i)), c->shape.m, c->s->tile_m,
-                            1, &inside);
+    KVal m = k_iadd(b, c->first_m, contract_row(c, i));
+    contract_limit(c, m, c->shape.m, c->s->tile_m, &inside);
     KVal column = k_iadd(b, c->first_n, contract_col(c, j));
     KVal window = k_udiv(b, column, k_i32(b, (int32_t)cells));
     contract_limit(c, window, c->shape.windows, c->s->tile_n / cells, &inside);

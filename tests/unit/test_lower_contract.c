@@ -151,8 +151,8 @@ static void convolution_with_padding(void **state) {
     Graph *g = begin();
     ValueId x = make_input(g, "x", "[N, 3, 9, 8] f32"), w = make_param(g, "w", "[5, 3, 3, 3] f32");
     NodeId fused = graph_begin_fused(g, "k", "contract", false);
-    ValueId c = convolution(g, x, w, "axis=2, kernel=3, output=5, stride=2, before=1",
-                            "axis=4, kernel=3, output=8, before=1", "shape=[N, 5, 3, 3, 3]");
+    ValueId c = convolution(g, x, w, "axis=2, kernel=3, count=5, stride=2, before=1",
+                            "axis=4, kernel=3, count=8, before=1", "shape=[N, 5, 3, 3, 3]");
     finish(g, fused, make_op(g, OP_RELU, "r", NULL, c, 0, 0));
     check_all(g, 3e-6, true);
 }
@@ -164,7 +164,7 @@ static void pooled(const char *reduce_attrs, OpId reduce, const char *pool_rows,
             w = make_param(g, "w", "[6, 2, 5, 5] f32");
     ValueId bias = make_param(g, "bias", "[6, 1, 1] f32");
     NodeId fused = graph_begin_fused(g, "k", "contract", false);
-    ValueId c = convolution(g, x, w, "axis=2, kernel=5, output=8", "axis=4, kernel=5, output=8",
+    ValueId c = convolution(g, x, w, "axis=2, kernel=5, count=8", "axis=4, kernel=5, count=8",
                             "shape=[N, 6, 2, 5, 5]");
     ValueId t = make_op(g, OP_TANH, "t", NULL, make_op(g, OP_ADD, "h", NULL, c, bias, 0), 0, 0);
     ValueId u = make_view(g, OP_UNFOLD, pool_rows, t);
@@ -188,14 +188,14 @@ static void pooled(const char *reduce_attrs, OpId reduce, const char *pool_rows,
 
 static void pooling(void **state) {
     (void)state;
-    const char *rows = "axis=2, kernel=2, output=4, stride=2";
-    const char *columns = "axis=4, kernel=2, output=4, stride=2";
+    const char *rows = "axis=2, kernel=2, count=4, stride=2";
+    const char *columns = "axis=4, kernel=2, count=4, stride=2";
     pooled("axis=[2, 4]", OP_SUM, rows, columns, NULL);
     pooled("axis=[2, 4]", OP_SUM, rows, columns, &forms[0]);
     pooled("axis=[2, 4]", OP_MAX, rows, columns, &forms[2]);
     // Overlapping windows with padding.
-    rows = "axis=2, kernel=3, output=4, stride=2, before=1, value=-inf";
-    columns = "axis=4, kernel=3, output=4, stride=2, before=1, value=-inf";
+    rows = "axis=2, kernel=3, count=4, stride=2, before=1, value=-inf";
+    columns = "axis=4, kernel=3, count=4, stride=2, before=1, value=-inf";
     pooled("axis=[2, 4]", OP_MAX, rows, columns, NULL);
 }
 
