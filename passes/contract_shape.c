@@ -1,6 +1,7 @@
 #include "passes/contract_shape.h"
 
 #include "ir/plan.h"
+#include "passes/build.h"
 
 static Dim contract_product(const Graph *g, const Type *type, uint8_t first, uint8_t count) {
     Dim product = dim_const(g->dims, 1);
@@ -45,7 +46,7 @@ static bool contract_pool(Graph *g, NodeId fused, ContractShape *out) {
     if (!from || graph_node(g, from)->region != graph_node(g, fused)->body) return false;
     const Type *type = &graph_value(g, out->pooled)->type;
     uint8_t lead = (uint8_t)(out->batch_axes + out->m_axes), axes[RANK_MAX], kept = 0, count = 0;
-    uint32_t mask = reduce_axes(g, reduce);
+    uint32_t mask = reduce_axes(reduce, graph_value(g, reduce->operand[0])->type.rank);
     if (reduce->op == OP_ARGMAX || reduce->op == OP_ARGMIN) return false;
     for (uint8_t a = 0; a < view.rank; a++)
         if (!(mask >> a & 1)) axes[kept++] = a;
@@ -72,8 +73,8 @@ bool contract_shape(Graph *g, NodeId fused, ContractShape *out) {
     const Node *node = graph_node(g, out->node);
     out->x = node->operand[0], out->y = node->operand[1], out->result = node->result[0];
     const Type *x = &graph_value(g, out->x)->type, *y = &graph_value(g, out->y)->type;
-    out->batch_axes = (uint8_t)node_attr(node, "batch")->i;
-    out->k_axes = (uint8_t)node_attr(node, "k")->i;
+    out->batch_axes = (uint8_t)build_attr(node, "batch")->i;
+    out->k_axes = (uint8_t)build_attr(node, "k")->i;
     out->m_axes = (uint8_t)(x->rank - out->batch_axes - out->k_axes);
     out->n_axes = (uint8_t)(y->rank - out->batch_axes - out->k_axes);
     out->batch = contract_product(g, x, 0, out->batch_axes);

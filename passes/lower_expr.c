@@ -1,6 +1,7 @@
 // Values of a fused region at one point: map nodes become scalar code, operands from memory become
 // loads through their views, sources become constants.
 #include "passes/lower.h"
+#include "passes/build.h"
 #include "passes/lower_shape.h"
 
 #include <string.h>
@@ -124,9 +125,9 @@ static KVal expr_lanes(Lower *l, const View *view, const Point *point, DType dty
 
 static KVal expr_arange(Lower *l, const Address *at, void *user) {
     const Node *node = user;
-    DType dtype = node_attr(node, "dtype")->dtype;
-    KVal step = k_i32(l->b, (int32_t)node_attr(node, "step")->i);
-    KVal start = lower_dim(l, node_attr(node, "start")->size);
+    DType dtype = build_attr(node, "dtype")->dtype;
+    KVal step = k_i32(l->b, (int32_t)build_attr(node, "step")->i);
+    KVal start = lower_dim(l, build_attr(node, "start")->size);
     KVal value = k_iadd(l->b, start, k_imul(l->b, at->index, step));
     return lower_cast(l->b, value, DT_I32, dtype);
 }
@@ -138,7 +139,7 @@ static KVal expr_scalar_attr(Lower *l, const Attr *attr, DType dtype) {
 
 static KVal expr_full(Lower *l, const Node *node, DType dtype, const View *view,
                       const Point *point) {
-    KVal value = expr_scalar_attr(l, node_attr(node, "value"), dtype);
+    KVal value = expr_scalar_attr(l, build_attr(node, "value"), dtype);
     bool guarded = view->guards > 0;
     for (const View *v = view->inner; v; v = v->inner) guarded = guarded || v->guards > 0;
     if (!guarded) return value;
@@ -255,8 +256,8 @@ static bool expr_store_view(Lower *l, const Node *node, View *view) {
     const Type *type = &graph_value(l->graph, node->result[0])->type;
     *view = view_identity(l->dims, type->rank, type->size);
     if (node->kind != NODE_OP || node->op != OP_UPDATE) return true;
-    const Attr *starts = node_attr(node, "starts"), *stops = node_attr(node, "stops");
-    const Attr *steps = node_attr(node, "steps");
+    const Attr *starts = build_attr(node, "starts"), *stops = build_attr(node, "stops");
+    const Attr *steps = build_attr(node, "steps");
     for (uint8_t a = 0; a < type->rank; a++) {
         int64_t step = steps->ints.at[a];
         Dim count = dim_sub(l->dims, stops->sizes.at[a], starts->sizes.at[a]);

@@ -1,10 +1,7 @@
 #include "passes/lower_shape.h"
 
 #include "ir/plan.h"
-
-const Attr *node_attr(const Node *node, const char *name) {
-    return &node->attr[op_attr_index(op_info(node->op), name)];
-}
+#include "passes/build.h"
 
 bool fused_is_update(const Graph *g, ValueId value) {
     const Node *node = graph_node(g, graph_value(g, value)->node);
@@ -30,8 +27,8 @@ Type fused_store_shape(const Graph *g, ValueId value) {
     Type type = graph_value(g, value)->type;
     if (!fused_is_update(g, value)) return type;
     const Node *node = graph_node(g, graph_value(g, value)->node);
-    const Attr *starts = node_attr(node, "starts"), *stops = node_attr(node, "stops");
-    const Attr *steps = node_attr(node, "steps");
+    const Attr *starts = build_attr(node, "starts"), *stops = build_attr(node, "stops");
+    const Attr *steps = build_attr(node, "steps");
     for (uint8_t a = 0; a < type.rank; a++) {
         Dim count = dim_sub(g->dims, stops->sizes.at[a], starts->sizes.at[a]);
         type.size[a] = dim_ceil_div(g->dims, count, dim_const(g->dims, steps->ints.at[a]));
@@ -57,19 +54,9 @@ uint32_t row_level(const RowShape *shape, ValueId value) {
     return shape->level[value];
 }
 
-uint32_t reduce_axes(const Graph *g, const Node *reduce) {
-    const Attr *axis = node_attr(reduce, "axis");
-    if (reduce->op == OP_ARGMAX || reduce->op == OP_ARGMIN) return 1u << axis->i;
-    uint8_t rank = graph_value(g, reduce->operand[0])->type.rank;
-    if (!axis->present) return (1u << rank) - 1;
-    uint32_t mask = 0;
-    for (uint32_t i = 0; i < axis->ints.n; i++) mask |= 1u << axis->ints.at[i];
-    return mask;
-}
-
 static bool row_take_shape(const Graph *g, const Node *reduce, RowShape *out) {
     const Type *type = &graph_value(g, reduce->operand[0])->type;
-    uint32_t mask = reduce_axes(g, reduce);
+    uint32_t mask = reduce_axes(reduce, graph_value(g, reduce->operand[0])->type.rank);
     if (out->rows != DIM_NONE) {
         bool same = out->reduced == mask && out->rank == type->rank;
         for (uint8_t a = 0; same && a < type->rank; a++) same = out->size[a] == type->size[a];

@@ -16,12 +16,6 @@ bool fused_is_update(const Graph *g, ValueId value);
 // First node of the class in the body, 0 if there is none.
 NodeId fused_find(const Graph *g, const Node *fused, OpClass class);
 
-// Attribute of a node by name; the op has it.
-const Attr *node_attr(const Node *node, const char *name);
-
-// Axes that a reduction folds, as bits.
-uint32_t reduce_axes(const Graph *g, const Node *reduce);
-
 // Family "row": a shape whose `reduced` axes every reduction folds. Values inside have one element
 // for each element of the shape (full), or one a row.
 typedef struct RowShape {
