@@ -182,7 +182,9 @@ AdeptResult adept_session_wait(AdeptSession *session, uint64_t ticket, uint64_t 
     if (ticket > session->submitted)
         return error_set(error, ADEPT_ERROR_ARGUMENT, "there is no run %llu",
                          (unsigned long long)ticket);
-    AdeptResult result = timeline_wait(session->device, session->semaphore, ticket, timeout, error);
+    AdeptResult result = ADEPT_OK;
+    if (!timeline_reached(session->device, session->semaphore, ticket))
+        result = timeline_wait(session->device, session->semaphore, ticket, timeout, error);
     // In the order of their tickets: the profile is the last run's.
     uint64_t first = ticket > ADEPT_RUNS_IN_FLIGHT ? ticket - ADEPT_RUNS_IN_FLIGHT + 1 : 1;
     for (uint64_t ended = first; !result && ended <= ticket; ended++) {

@@ -3,8 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { STAGING_SIZE = 16 << 20 };
+enum { STAGING_SIZE = 16 << 20, SPIN_NANOSECONDS = 50000 };
 
 AdeptResult timeline_create(AdeptDevice *device, VkSemaphore *semaphore, AdeptError *error) {
     VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
@@ -14,6 +15,22 @@ AdeptResult timeline_create(AdeptDevice *device, VkSemaphore *semaphore, AdeptEr
     if (!result) return ADEPT_OK;
     *semaphore = VK_NULL_HANDLE;
     return vk_error(error, result, "CreateSemaphore");
+}
+
+static uint64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+bool timeline_reached(AdeptDevice *device, VkSemaphore semaphore, uint64_t value) {
+    uint64_t start = now(), reached;
+    do {
+        if (device->vk.GetSemaphoreCounterValue(device->handle, semaphore, &reached) != VK_SUCCESS)
+            return false;
+        if (reached >= value) return true;
+    } while (now() - start < SPIN_NANOSECONDS);
+    return false;
 }
 
 AdeptResult timeline_wait(AdeptDevice *device, VkSemaphore semaphore, uint64_t value,
