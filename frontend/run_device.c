@@ -86,10 +86,22 @@ static AdeptTensor tensor_of(const NamedArray *array, AdeptDType dtype) {
     return tensor;
 }
 
+static bool has_inputs(const DeviceRun *run, const ArrayVec *inputs) {
+    bool good = true;
+    for (uint32_t port = 0; port < adept_model_port_count(run->model, ADEPT_INPUT); port++) {
+        const char *name = adept_model_port(run->model, ADEPT_INPUT, port).name;
+        if (arrays_find(inputs, name)) continue;
+        fprintf(stderr, "adept: input '%s' is missing: --in %s=FILE\n", name, name);
+        good = false;
+    }
+    return good;
+}
+
 // Tensors for the inputs given; those of names that the model does not have are the runtime's to
 // refuse.
 static int make_inputs(DeviceRun *run, ArrayVec *inputs, AdeptTensor *tensors) {
     uint32_t ports = adept_model_port_count(run->model, ADEPT_INPUT);
+    if (!has_inputs(run, inputs)) return CLI_INPUT;
     for (uint32_t i = 0; i < inputs->len; i++) {
         NamedArray *array = &inputs->at[i];
         tensors[i] = tensor_of(array, ADEPT_F32);

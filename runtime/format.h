@@ -20,6 +20,10 @@ enum { ADX_MAJOR = 1, ADX_MINOR = 0, ADX_ALIGN = 64, ADX_BLOCK_ALIGN = 256 };
 
 typedef uint32_t StrRef, ExprRef;
 
+// Records have no padding, whose bytes nobody sets: what there is to fill is called reserved, 0.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wpadded"
+
 typedef struct AdxHeader {
     uint8_t magic[8];
     uint16_t major, minor;
@@ -151,7 +155,7 @@ typedef struct AdxTensor {
 
 typedef struct AdxState {
     StrRef name; // one record a trip, with the trip's number in it
-    uint32_t dtype, rank;
+    uint32_t dtype, rank, reserved;
     uint64_t size[8];
     uint64_t offset, bytes; // in BUF_STATE
     double fill;
@@ -170,7 +174,7 @@ typedef struct AdxParam {
     StrRef file;
     uint32_t line, column;
     uint32_t unit; // the prepare unit that needs it; ADX_NONE when packed
-    uint32_t reserved;
+    uint32_t reserved[2];
 } AdxParam;
 
 typedef struct AdxKernel {
@@ -178,6 +182,7 @@ typedef struct AdxKernel {
     uint32_t local_size, subgroup; // subgroup: required size or 0
     uint32_t shared_bytes, params; // params: 8-byte slots of the run block
     uint32_t first_word, words;    // in ADX_SPIRV
+    uint32_t reserved;
     uint64_t features;
 } AdxKernel;
 
@@ -209,6 +214,7 @@ typedef struct AdxAlternative {
     uint32_t first_dispatch, dispatches;
     StrRef schedule, reason;
     uint32_t subgroup; // required size, must be supported; 0: any
+    uint32_t reserved;
 } AdxAlternative;
 
 typedef struct AdxCondition {
@@ -254,6 +260,8 @@ typedef struct AdxModelInfo {
     uint32_t flags;      // 1: strict rounding
     uint64_t param_bytes, state_bytes, const_bytes;
 } AdxModelInfo;
+
+#pragma GCC diagnostic pop
 
 // SHA-256 (FIPS 180-4) of a byte string; used for AdxHeader.hash by writer and reader.
 void adx_sha256(const void *bytes, size_t length, uint8_t hash[32]);

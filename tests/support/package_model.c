@@ -70,7 +70,7 @@ static void interface(PackageMake *make) {
     package_add(make, ADX_INPUTS, &x);
     package_add(make, ADX_OUTPUTS, &y);
     package_add(make, ADX_OUTPUTS, &z);
-    AdxState s = {package_text(make, "s"), ADX_F32, 1, {100}, 0, 400, 0.5};
+    AdxState s = {package_text(make, "s"), ADX_F32, 1, 0, {100}, 0, 400, 0.5};
     package_add(make, ADX_STATES, &s);
     AdxParam w = {.key = package_text(make, "w"),
                   .dtype = ADX_F32,

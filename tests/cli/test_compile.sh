@@ -1,0 +1,79 @@
+#!/bin/sh
+# adept compile, opt and inspect
+. tests/cli/lib.sh "$1" "$2"
+model=tests/cli/models/elementwise.adp
+
+# Two compilations give the same bytes, from another folder too.
+expect 0 compile $model -o "$scratch/a.adx" --validate
+expect 0 compile $model -o "$scratch/b.adx"
+cmp "$scratch/a.adx" "$scratch/b.adx" || fail "two compilations differ"
+(cd tests/cli && "$adept" compile models/elementwise.adp -o "$scratch/c.adx") || fail "other folder"
+cmp "$scratch/a.adx" "$scratch/c.adx" || fail "compilations in two folders differ"
+expect 0 compile $model -o "$scratch/d.adx" --strip
+[ "$(wc -c <"$scratch/d.adx")" -lt "$(wc -c <"$scratch/a.adx")" ] || fail "--strip saves nothing"
+
+expect 0 inspect "$scratch/a.adx"
+out_has "model elementwise from elementwise.adp, for portable"
+out_has "dim N in 1..=64, axis 0 of x"
+out_has "input x : [N, 3] f32"
+out_has "run: 1 dispatches, 0 barriers"
+expect 0 inspect "$scratch/a.adx" --args
+out_has "r input 0 at 0, N * 12 bytes"
+expect 0 inspect "$scratch/a.adx" --graph
+cp "$scratch/out" "$scratch/graph"
+expect 1 inspect "$scratch/d.adx" --graph
+err_has "stripped of its graph"
+expect 1 inspect $model
+
+# A dump goes on where it stopped, and comes out the same.
+expect 0 compile $model --emit=graph
+cp "$scratch/out" "$scratch/fused"
+expect 0 opt "$scratch/fused"
+cmp "$scratch/fused" "$scratch/out" || fail "opt changes a finished graph"
+"$adept" compile $model --emit=graph | "$adept" opt - --emit=graph | cmp - "$scratch/fused" ||
+    fail "a pipe of dumps differs"
+expect 0 opt "$scratch/graph"
+cmp "$scratch/fused" "$scratch/out" || fail "the package's graph gives another result"
+
+# -D replaces a const of the file.
+expect 0 compile $model --emit=graph -D scale=4
+out_has "4.0"
+expect 1 compile $model --emit=graph -D nothing=4
+err_has "nothing"
+expect 1 compile $model --emit=graph -D scale
+err_has "NAME=VALUE is wanted"
+
+# Passes: stop, print, time, dump.
+expect 0 compile $model --emit=graph --stop-after=simplify --time-passes
+out_has "gelu("
+err_has "ms  simplify"
+expect 0 compile $model -o "$scratch/e.adx" --print-ir-after=fuse --dump-dir "$scratch/dumps"
+err_has "# after fuse"
+ls "$scratch/dumps" | grep -q '^00-source' || fail "no dump of the source"
+expect 1 compile $model -o "$scratch/f.adx" --stop-after=simplify
+[ ! -e "$scratch/f.adx" ] || fail "an error leaves a file"
+expect 1 compile $model --disable-pass=simplfy
+err_has "simplify"
+
+# Kinds of output.
+expect 0 compile $model --emit=spirv-asm -g
+out_has "OpEntryPoint GLCompute"
+expect 0 compile $model --emit=spirv -o "$scratch/spirv" --dim N=2
+for file in "$scratch"/spirv/*.spv; do
+    spirv-val --target-env vulkan1.2 "$file" || fail "$file is not valid"
+done
+expect 2 compile $model --emit=spirv
+err_has "wants -o FOLDER"
+expect 1 compile $model --emit=spirv -o "$scratch/spirv2"
+err_has "--dim N=SIZE"
+expect 1 compile $model --emit=spirv -o "$scratch/spirv2" --dim N=65
+err_has "N = 65"
+expect 2 compile $model --emit=sprv
+err_has "did you mean '--emit=spirv'?"
+expect 2 compile
+expect 2 compile a b
+expect 1 compile no/such/file.adp
+err_has "no/such/file.adp"
+expect 1 compile $model --target=portabel
+err_has "did you mean the target 'portable'?"
+finish
