@@ -176,7 +176,8 @@ static bool memory_carry(Memory *m, const Node *repeat, uint32_t open, uint32_t 
 
 static void memory_touch(Memory *m, ValueId value, uint32_t step, const uint32_t *close) {
     if (m->placed[value]) return;
-    ArenaItem *item = &m->items.at[memory_item(m, value)];
+    uint32_t number = memory_item(m, value); // may move the items
+    ArenaItem *item = &m->items.at[number];
     if (item->first == UINT32_MAX) item->first = step;
     uint32_t until = step; // the end of the outermost repeat that was entered since
     for (uint32_t open = item->first + 1; open < step; open++)
