@@ -22,8 +22,7 @@
     row(ADEPT_ERROR_DIM,       14, "a dim is missing or outside its range")                        \
     row(ADEPT_ERROR_ASSERT,    15, "an assertion of the model does not hold")                      \
     row(ADEPT_ERROR_STATE,     16, "the call does not fit the object's state")                     \
-    row(ADEPT_ERROR_PREPARE,   17, "a weight cannot be held by its storage")                       \
-    row(ADEPT_TIMEOUT,         18, "the wait ran out")
+    row(ADEPT_TIMEOUT,         17, "the wait ran out")
 // clang-format on
 
 typedef enum AdeptResult {

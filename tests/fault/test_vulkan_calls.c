@@ -2,8 +2,7 @@
 // that a session can do, for the nth call, n = 1, 2, .. There is no crash, the result says what
 // failed, and every object that was made is destroyed.
 #include "runtime/device.h"
-#include "runtime/adept.h"
-#include "tests/support/package_model.h"
+#include "tests/support/runtime_use.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -214,95 +213,13 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance(VkInstance instance
     return replace(name, vkGetInstanceProcAddr(instance, name));
 }
 
-// ---- what is done ----------------------------------------------------------------------------
-
-typedef struct Fixture {
-    uint8_t *bytes;
-    size_t size;
-    char folder[64], weights[96], states[96];
-} Fixture;
-
-static int set_up(void **state) {
-    Fixture *f = calloc(1, sizeof *f);
-    *state = f;
-    strcpy(f->folder, "/tmp/adept-calls-XXXXXX");
-    if (!mkdtemp(f->folder)) return -1;
-    snprintf(f->weights, sizeof f->weights, "%s/w.safetensors", f->folder);
-    snprintf(f->states, sizeof f->states, "%s/states", f->folder);
-    FILE *file = fopen(f->weights, "wb");
-    assert_non_null(file);
-    fwrite(package_model_weights, 1, package_model_weights_size, file);
-    fclose(file);
-    PackageMake make;
-    package_model(&make, &(PackageModelOptions){0});
-    f->bytes = package_make_bytes(&make, &f->size);
-    package_make_free(&make);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    Fixture *f = *state;
-    char command[100];
-    snprintf(command, sizeof command, "rm -r '%s'", f->folder);
-    free(f->bytes);
-    free(f);
-    return system(command);
-}
-
-static AdeptResult run(AdeptSession *session, int64_t n, float *y, AdeptError *error) {
-    static float x[100];
-    AdeptTensor in = {
-        .name = "x", .dtype = ADEPT_F32, .rank = 1, .shape = {n}, .data = x, .size = sizeof x};
-    AdeptTensor out = {.name = "y", .data = y, .size = 400};
-    return adept_session_run(session, &in, 1, &out, 1, error);
-}
-
-static AdeptResult use_session(Fixture *f, AdeptModel *model, AdeptSession *session,
-                               AdeptError *error) {
-    float y[100];
-    AdeptSession *other = NULL;
-    AdeptResult result = adept_session_set_dim(session, "P", 2, error);
-    if (!result) result = run(session, 5, y, error);
-    if (!result) assert_float_equal(y[4], 6.5f, 0);
-    if (!result) result = run(session, 100, y, error); // the arena grows
-    if (!result) assert_float_equal(y[99], 7.5f, 0);
-    if (!result) result = adept_session_profile(session, true, error);
-    if (!result) result = run(session, 100, y, error);
-    if (!result) result = adept_session_save(session, f->states, error);
-    if (!result) result = adept_session_load(session, f->states, error);
-    if (!result) result = adept_session_open(model, &other, error);
-    if (!result) result = adept_session_copy(other, session, error);
-    adept_session_close(other);
-    return result;
-}
-
-static AdeptResult use_all(Fixture *f, AdeptError *error) {
-    AdeptDevice *device = NULL;
-    AdeptModel *model = NULL;
-    AdeptSession *session = NULL;
-    AdeptBuffer *buffer = NULL;
-    AdeptModelOptions options = {.cache_dir = f->folder};
-    AdeptResult result = device_open_loader(get_instance, NULL, &device, error);
-    if (!result) result = adept_buffer_create(device, 64, &buffer, error);
-    if (!result)
-        result = adept_model_open_memory(device, f->bytes, f->size, &options, &model, error);
-    if (!result) result = adept_model_bind(model, f->weights, error);
-    if (!result) result = adept_session_open(model, &session, error);
-    if (!result) result = use_session(f, model, session, error);
-    adept_session_close(session);
-    adept_model_close(model);
-    adept_buffer_destroy(buffer);
-    adept_device_close(device);
-    return result;
-}
-
 static void every_call(void **state) {
-    Fixture *f = *state;
+    const RuntimeUse *use = *state;
     AdeptError error = {0};
     // Without a fault; the second time with a warm pipeline cache, as all that follow.
     for (int i = 0; i < 2; i++) {
         atomic_store(&calls, 0);
-        AdeptResult result = use_all(f, &error);
+        AdeptResult result = runtime_use(use, get_instance, &error);
         if (result) fail_msg("%s", error.detail);
         assert_int_equal(atomic_load(&live), 0);
     }
@@ -313,7 +230,7 @@ static void every_call(void **state) {
         atomic_store(&fail_at, n);
         atomic_store(&failed_call, NULL);
         error = (AdeptError){0};
-        AdeptResult result = use_all(f, &error);
+        AdeptResult result = runtime_use(use, get_instance, &error);
         const char *call = atomic_load(&failed_call);
         assert_non_null(call);
         if (atomic_load(&live) != 0) fail_msg("%s: %d objects left", call, atomic_load(&live));
@@ -335,5 +252,5 @@ static void every_call(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_call)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, runtime_use_set_up, runtime_use_tear_down);
 }
