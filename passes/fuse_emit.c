@@ -98,7 +98,7 @@ static const char *copy_reason(const Fuser *f, const Group *group) {
     const Node *node = graph_node(f->g, group->nodes.at[0]);
     OpClass class = op_info(node->op)->class;
     if (group->nodes.len != 1 || (class != OC_MOVE && class != OC_SOURCE)) return NULL;
-    if (class == OC_SOURCE) return "an output of its own: nothing computes it";
+    if (class == OC_SOURCE) return "memory must hold this counter or fill";
     if (!op_is_view(op_info(node->op))) return "joins tensors";
     if (!f->stored[node->result[0]]) return "a view of so many levels is copied";
     return "memory must hold this value, which is a view of another";
@@ -218,7 +218,7 @@ static bool emit_region(Emit *e, RegionId region) {
     const Region *nodes = &e->f->g->regions.at[region];
     for (uint32_t i = 0; i < nodes->nodes.len; i++) {
         NodeId id = nodes->nodes.at[i];
-        if (!e->f->live[id] || beside_reader(e->f, id)) continue;
+        if (!rewrite_keeps(e->f->g, e->f->live, id) || beside_reader(e->f, id)) continue;
         if (!emit_unit(e, id)) return false;
     }
     return true;

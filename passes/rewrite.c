@@ -66,11 +66,16 @@ static bool walk_fused(Rewrite *rewrite, NodeId id) {
     return true;
 }
 
+bool rewrite_keeps(const Graph *g, const bool *live, NodeId id) {
+    const Node *node = graph_node(g, id);
+    return live[id] || (node->kind == NODE_OP && node->op == OP_INPUT);
+}
+
 static bool walk(Rewrite *rewrite, RegionId region) {
     const Region *nodes = &rewrite->from->regions.at[region];
     for (uint32_t i = 0; i < nodes->nodes.len; i++) {
         NodeId id = nodes->nodes.at[i];
-        if (!rewrite->copy.live_node[id]) continue;
+        if (!rewrite_keeps(rewrite->from, rewrite->copy.live_node, id)) continue;
         const Node *node = graph_node(rewrite->from, id);
         bool done = false, good = true;
         if (rewrite->fn && !rewrite->fn(rewrite, id, &done)) return false;
@@ -86,7 +91,14 @@ static bool walk(Rewrite *rewrite, RegionId region) {
     return true;
 }
 
-bool rewrite_graph(Rewrite rewrite, Graph **out) {
+static bool has_dead(const Graph *g) {
+    const bool *live = graph_live_nodes(g);
+    for (NodeId id = 1; id < g->nodes.len; id++)
+        if (!rewrite_keeps(g, live, id)) return true;
+    return false;
+}
+
+static bool rewrite_once(Rewrite rewrite, Graph **out) {
     rewrite.copy = graph_begin_copy(rewrite.from);
     rewrite.to = rewrite.copy.to;
     if (!walk(&rewrite, 1)) {
@@ -101,4 +113,16 @@ bool rewrite_graph(Rewrite rewrite, Graph **out) {
     }
     *out = rewrite.to;
     return true;
+}
+
+bool rewrite_graph(Rewrite rewrite, Graph **out) {
+    Graph *first, *second;
+    if (!rewrite_once(rewrite, &first)) return false;
+    *out = first;
+    if (!has_dead(first)) return true;
+    Rewrite plain = {.ctx = rewrite.ctx, .from = first};
+    bool good = rewrite_once(plain, &second);
+    graph_destroy(first);
+    *out = second;
+    return good;
 }

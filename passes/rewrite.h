@@ -23,8 +23,12 @@ struct Rewrite {
 };
 
 // Fills *out; false after an error, with nothing left to destroy. Only ctx, from, fn, store and
-// user are read.
+// user are read. Nodes that nothing needs any more after the rewriting are gone too.
 bool rewrite_graph(Rewrite rewrite, Graph **out);
+
+// Whether a node goes into the next graph: outputs or updates need it, or it is an input, which
+// belongs to the model's interface.
+bool rewrite_keeps(const Graph *g, const bool *live, NodeId id);
 
 ValueId rewrite_get(Rewrite *rewrite, ValueId old); // 0 for 0
 void rewrite_set(Rewrite *rewrite, ValueId old, ValueId new);

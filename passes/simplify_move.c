@@ -1,7 +1,5 @@
 #include "passes/simplify.h"
 
-#include <string.h>
-
 // A permute that only moves axes of size 1 about is a reshape.
 static bool permutes_nothing(const Builder *b, const Type *type, const uint8_t *axes) {
     int last = -1;
@@ -13,14 +11,23 @@ static bool permutes_nothing(const Builder *b, const Type *type, const uint8_t *
     return true;
 }
 
+// x in another shape, past the reshapes that made it.
+static ValueId reshape_of(Builder *b, const Type *result, ValueId x) {
+    for (;;) {
+        Type type = build_type(b, x);
+        if (build_same_shape(&type, result)) return x;
+        const Node *def = simplify_def(b, x);
+        if (!def || !move_is_reshape(def->op)) break;
+        x = def->operand[0];
+    }
+    return build_reshape(b, NULL, x, result->rank, result->size);
+}
+
 static ValueId simplify_permute(Builder *b, const Node *node, const Type *result, ValueId x) {
     uint8_t axes[RANK_MAX], inner[RANK_MAX];
     Type type = build_type(b, x);
     move_axes(node, type.rank, axes);
-    if (permutes_nothing(b, &type, axes)) {
-        bool same = memcmp(type.size, result->size, type.rank * sizeof *type.size) == 0;
-        return same ? x : build_reshape(b, NULL, x, result->rank, result->size);
-    }
+    if (permutes_nothing(b, &type, axes)) return reshape_of(b, result, x);
     const Node *def = simplify_def(b, x);
     if (!def || !move_is_permute(def->op)) return 0;
     move_axes(def, type.rank, inner);
@@ -30,10 +37,9 @@ static ValueId simplify_permute(Builder *b, const Node *node, const Type *result
 
 static ValueId simplify_reshape(Builder *b, const Type *result, ValueId x) {
     Type type = build_type(b, x);
-    if (build_same_shape(&type, result)) return x;
     const Node *def = simplify_def(b, x);
-    if (!def || !move_is_reshape(def->op)) return 0;
-    return build_reshape(b, NULL, def->operand[0], result->rank, result->size);
+    bool applies = build_same_shape(&type, result) || (def && move_is_reshape(def->op));
+    return applies ? reshape_of(b, result, x) : 0;
 }
 
 static bool zero_widths(const Builder *b, const Attr *widths) {
