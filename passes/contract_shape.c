@@ -61,9 +61,12 @@ static bool contract_pool(Graph *g, NodeId fused, ContractShape *out) {
     if (!dim_is_const(g->dims, size[1], &cells) || cells < 1 || cells > POOL_CELLS_MAX)
         return false;
     out->cells = (uint32_t)cells, out->windows = size[0];
-    return view_permute(g->dims, &view, axes, &moved) &&
-           contract_drop_leading(g, &moved, type, lead, &view) &&
-           view_reshape(g->dims, &view, 2, size, &out->cell);
+    if (!view_permute(g->dims, &view, axes, &moved) ||
+        !contract_drop_leading(g, &moved, type, lead, &view) ||
+        !view_reshape(g->dims, &view, 2, size, &out->cell))
+        return false;
+    out->scattered = !view_is_identity(g->dims, &out->cell);
+    return true;
 }
 
 bool contract_shape(Graph *g, NodeId fused, ContractShape *out) {

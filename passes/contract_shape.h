@@ -19,6 +19,7 @@ typedef struct ContractShape {
     ValueId pooled;       // what its windows read: a value of the contract's shape
     uint32_t cells;       // of a window; 1 without pooling
     Dim windows;          // n without pooling
+    bool scattered;       // a window's cells are not simply neighbouring columns
     View cell;            // [windows, cells] -> element of the joined N axes
 } ContractShape;
 

@@ -46,12 +46,14 @@ static unsigned contract_lanes(unsigned count) {
     return count % 4 == 0 ? 4 : count % 2 == 0 ? 2 : 1;
 }
 
-// The N axes of a column: itself, or the element that a window's cell reads.
+// The N axes of a window's cell, joined where cells are neighbouring columns, and the element that
+// it reads.
 static uint8_t contract_column(Contract *c, KVal window, KVal cell, KVal *out, Address *at) {
     Lower *l = c->l;
-    if (!c->shape.pool) {
-        out[0] = window;
-        if (at) *at = (Address){0};
+    if (!c->shape.scattered) {
+        KVal first = k_imul(l->b, window, k_i32(l->b, (int32_t)c->shape.cells));
+        out[0] = k_iadd(l->b, first, cell);
+        *at = (Address){0};
         return 1;
     }
     Dim size[2] = {c->shape.windows, dim_const(l->dims, c->shape.cells)};
@@ -63,7 +65,7 @@ static uint8_t contract_column(Contract *c, KVal window, KVal cell, KVal *out, A
     KVal index = address.index;
     if (address.valid) index = k_select(l->b, address.valid, index, k_i32(l->b, 0));
     lower_split(l, index, c->shape.n_axes, c->shape.n_size, out);
-    if (at) *at = address;
+    *at = address;
     return c->shape.n_axes;
 }
 
@@ -72,7 +74,7 @@ static Space contract_space(Contract *c, const Side *side) {
     const Type *type = &graph_value(l->graph, side->value)->type;
     const ContractShape *shape = &c->shape;
     Space space = space_of(l, type->rank, type->size);
-    bool split = side->columns && shape->pool;
+    bool split = side->columns && shape->scattered;
     uint8_t others = (uint8_t)(type->rank - shape->batch_axes - shape->k_axes);
     Dim extent = side->columns ? shape->n : shape->m;
     if (split) { // [batch, N axes .., K]
@@ -98,7 +100,7 @@ static Space contract_space(Contract *c, const Side *side) {
 // The widest vectors that divide the tile, the operand and its memory along the fast axis.
 static unsigned contract_vec(Contract *c, const Side *side) {
     Lower *l = c->l;
-    bool split = side->columns && c->shape.pool;
+    bool split = side->columns && c->shape.scattered;
     Dim fast = side->k_fast ? c->shape.k : side->columns ? c->shape.n : c->shape.m;
     unsigned tile = side->k_fast ? c->s->tile_k : side->tile;
     unsigned vec = c->s->vec ? c->s->vec : 1;
@@ -133,10 +135,11 @@ static void side_slot(Contract *c, Side *side, unsigned slot) {
         at = k_smin(b, at, lower_dim(l, last));
     }
     side->places = 1, side->place[slot][0] = at;
-    if (side->columns && c->shape.pool) {
+    if (side->columns && c->shape.scattered) {
+        Address address;
         KVal cells = k_i32(b, (int32_t)c->shape.cells);
-        side->places =
-            contract_column(c, k_udiv(b, at, cells), k_urem(b, at, cells), side->place[slot], NULL);
+        side->places = contract_column(c, k_udiv(b, at, cells), k_urem(b, at, cells),
+                                       side->place[slot], &address);
     }
 }
 
@@ -145,7 +148,7 @@ static bool side_begin(Contract *c, Side *side, ValueId value, bool columns) {
     side->value = value, side->columns = columns;
     side->tile = columns ? c->s->tile_n : c->s->tile_m;
     side->k_fast = contract_k_fast(l->graph, &c->shape, value);
-    side->k_last = side->k_fast || (columns && c->shape.pool);
+    side->k_last = side->k_fast || (columns && c->shape.scattered);
     side->space = contract_space(c, side);
     side->vec = contract_vec(c, side);
     // Transposing stores of neighbours go to different banks.
@@ -380,9 +383,11 @@ static void contract_spaces(Contract *c) {
     c->sums = space_of(l, type->rank, type->size);
     c->sums.rank = 3;
     c->sums.size[0] = shape->batch, c->sums.size[1] = shape->m, c->sums.size[2] = shape->n;
+    if (shape->scattered) {
+        c->sums.rank = (uint8_t)(2 + shape->n_axes);
+        for (uint8_t a = 0; a < shape->n_axes; a++) c->sums.size[2 + a] = shape->n_size[a];
+    }
     if (!shape->pool) return;
-    c->sums.rank = (uint8_t)(2 + shape->n_axes);
-    for (uint8_t a = 0; a < shape->n_axes; a++) c->sums.size[2 + a] = shape->n_size[a];
     const Node *reduce = graph_node(l->graph, shape->pool);
     const Type *pooled = &graph_value(l->graph, reduce->result[0])->type;
     c->pooled = space_of(l, pooled->rank, pooled->size);

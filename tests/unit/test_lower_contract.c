@@ -199,6 +199,25 @@ static void pooling(void **state) {
     pooled("axis=[2, 4]", OP_MAX, rows, columns, NULL);
 }
 
+// As the passes write it: the windows are axes of the columns already.
+static void pooling_of_neighbours(void **state) {
+    (void)state;
+    Graph *g = begin();
+    ValueId x = make_input(g, "x", "[N, 2, 8, 8] f32"), w = make_param(g, "w", "[6, 2] f32");
+    NodeId fused = graph_begin_fused(g, "k", "contract", false);
+    ValueId u = make_view(g, OP_UNFOLD, "axis=2, kernel=2, count=4, stride=2", x); // N C ph H W
+    ValueId v = make_view(g, OP_UNFOLD, "axis=4, kernel=2, count=4, stride=2", u);
+    ValueId turned = make_view(g, OP_PERMUTE_DIMS, "axes=[0, 3, 5, 2, 4, 1]", v); // N H W ph pw C
+    ValueId weight = make_view(g, OP_BROADCAST_TO, "shape=[N, 6, 2]", w);
+    ValueId c = contract(g, "batch=1, k=1", weight, turned);
+    ValueId m = make_op(g, OP_MAX, "m", "axis=[4, 5]", c, 0, 0);
+    finish(g, fused, make_op(g, OP_RELU, "r", NULL, m, 0, 0));
+    check_form(g, "portable", NULL, 1e-6);
+    check_form(g, "portable", &forms[0], 1e-6);
+    check_form(g, "h200", NULL, 1e-6);
+    graph_destroy(g);
+}
+
 static void strict_rounding(void **state) {
     (void)state;
     Graph *g = begin();
@@ -249,6 +268,7 @@ int main(void) {
         cmocka_unit_test(epilogue_and_prologue),
         cmocka_unit_test(convolution_with_padding),
         cmocka_unit_test(pooling),
+        cmocka_unit_test(pooling_of_neighbours),
         cmocka_unit_test(strict_rounding),
         cmocka_unit_test(schedules_that_do_not_fit),
     };
