@@ -17,6 +17,7 @@ typedef struct Side {
     bool k_fast;  // neighbours load neighbours along K
     bool k_last;  // K is the space's last axis
     unsigned tile, vec, slots, pitch;
+    unsigned width; // lanes of a read of workgroup memory
     uint32_t region;
     KVal place[SLOTS_MAX][RANK_MAX]; // indices on the axes other than batch and K
     uint8_t places;
@@ -160,8 +161,9 @@ static bool side_begin(Contract *c, Side *side, ValueId value, bool columns) {
                    c->s->local);
         return false;
     }
-    side->region = k_shared(l->b, columns ? "tile_y" : "tile_x", c->is_float ? DT_F32 : DT_I32, 4,
-                            (side->pitch * c->s->tile_k + 3) / 4);
+    side->width = columns ? c->lanes_n : c->lanes_m;
+    side->region = k_shared(l->b, columns ? "tile_y" : "tile_x", c->is_float ? DT_F32 : DT_I32,
+                            side->width, side->pitch * c->s->tile_k / side->width);
     for (unsigned i = 0; i < side->slots; i++) side_slot(c, side, i);
     return true;
 }
@@ -195,11 +197,12 @@ static void side_put(Contract *c, Side *side) {
     KBuilder *b = c->l->b;
     for (unsigned i = 0; i < side->slots; i++) {
         if (side->inside[i]) k_if_begin(b, side->inside[i]);
-        if (!side->k_fast || side->vec == 1) {
+        if (side->vec == 1 || (!side->k_fast && side->vec == side->width)) {
             k_shared_store(b, side->region, side->store[i], side->fetched[i]);
         } else {
+            unsigned step = side->k_fast ? side->pitch : 1;
             for (unsigned v = 0; v < side->vec; v++) {
-                KVal at = k_iadd(b, side->store[i], k_i32(b, (int32_t)(v * side->pitch)));
+                KVal at = k_iadd(b, side->store[i], k_i32(b, (int32_t)(v * step)));
                 k_shared_store(b, side->region, at, k_extract(b, side->fetched[i], v));
             }
         }
