@@ -115,6 +115,7 @@ static DecomposeFn *rule_of(const Node *node) {
     case OP_RMS_NORM: return decompose_norm;
     case OP_GROUP_NORM: return decompose_group_norm;
     case OP_BATCH_NORM: return decompose_batch_norm;
+    case OP_ROTARY_EMBEDDING: return decompose_rotary;
     case OP_MATMUL: return decompose_matmul;
     case OP_LINEAR: return decompose_linear;
     case OP_CONV1D:

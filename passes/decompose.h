@@ -13,6 +13,7 @@ typedef ValueId DecomposeFn(Rewrite *rewrite, Builder *b, const Node *node);
 DecomposeFn decompose_softmax, decompose_norm, decompose_group_norm, decompose_batch_norm;
 DecomposeFn decompose_matmul, decompose_linear, decompose_conv;
 DecomposeFn decompose_max_pool, decompose_avg_pool, decompose_adaptive_pool;
+DecomposeFn decompose_rotary;
 DecomposeFn decompose_reduce, decompose_mean, decompose_tile, decompose_concat, decompose_stack;
 
 // Shared pieces.
@@ -26,5 +27,7 @@ ValueId decompose_spread(Builder *b, const char *part, ValueId x, uint32_t rank,
 // A sum of products with an optional bias, rounded once to dtype. bias already broadcasts.
 ValueId decompose_products(Builder *b, ValueId x, ValueId y, ValueId bias, int64_t batch, int64_t k,
                            DType dtype);
+// Parts joined along an axis.
+ValueId decompose_join(Builder *b, const ValueId *part, uint32_t parts, uint32_t axis);
 // Casts `x` to the dtype of the node's result and gives it the builder's name.
 ValueId decompose_finish(Builder *b, ValueId x, DType dtype);

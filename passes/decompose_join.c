@@ -6,7 +6,7 @@
 // An index compared with a constant is a constant tensor, if it is not longer than this.
 enum { CONST_MAX = 4096 };
 
-static ValueId join(Builder *b, const ValueId *part, uint32_t parts, uint32_t axis) {
+ValueId decompose_join(Builder *b, const ValueId *part, uint32_t parts, uint32_t axis) {
     DimTable *dims = b->g->dims;
     Type type = build_type(b, part[0]);
     Dim zero = dim_const(dims, 0), total = zero;
@@ -37,7 +37,7 @@ static ValueId join(Builder *b, const ValueId *part, uint32_t parts, uint32_t ax
 ValueId decompose_concat(Rewrite *rewrite, Builder *b, const Node *node) {
     ValueId *part = arena_alloc(b->g->arena, node->operands * sizeof *part);
     for (uint32_t i = 0; i < node->operands; i++) part[i] = node_operand(rewrite, node, i);
-    return join(b, part, node->operands, (uint32_t)build_attr(node, "axis")->i);
+    return decompose_join(b, part, node->operands, (uint32_t)build_attr(node, "axis")->i);
 }
 
 ValueId decompose_stack(Rewrite *rewrite, Builder *b, const Node *node) {
@@ -45,5 +45,5 @@ ValueId decompose_stack(Rewrite *rewrite, Builder *b, const Node *node) {
     ValueId *part = arena_alloc(b->g->arena, node->operands * sizeof *part);
     for (uint32_t i = 0; i < node->operands; i++)
         part[i] = build_expand(b, "part", node_operand(rewrite, node, i), axis);
-    return join(b, part, node->operands, axis);
+    return decompose_join(b, part, node->operands, axis);
 }

@@ -90,7 +90,7 @@ static const char *family_name(const Fuser *f, const Group *group) {
     case FAMILY_SINGLE: break;
     }
     OpClass class = graph_op(f->g, group->nodes.at[0])->class;
-    return class == OC_GATHER ? "gather" : class == OC_SCAN ? "scan" : "attention";
+    return class == OC_SCAN ? "scan" : "attention";
 }
 
 // Why a group that only copies is there; NULL when it computes something.

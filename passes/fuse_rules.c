@@ -148,6 +148,7 @@ bool fuse_allows(const Fuser *f, uint32_t id, NodeId node_id) {
     for (uint32_t i = node->op == OP_UPDATE; i < node->operands; i++) {
         ValueId operand = node->operand[i];
         if (!operand || !in_group(f, id, fuse_base(f->g, operand))) continue;
+        if (class == OC_GATHER) return false; // it reads elements other than its own
         if (!edge_allowed(f, group, kind, &type, operand)) return false;
     }
     return true;
@@ -160,6 +161,7 @@ Group fuse_alone(const Fuser *f, NodeId id) {
     switch (op_info(node->op)->class) {
     case OC_MAP:
     case OC_MOVE:
+    case OC_GATHER:
     case OC_SOURCE:
     case OC_STATE: group.family = FAMILY_MAP; break;
     case OC_REDUCE:

@@ -232,12 +232,48 @@ static KVal expr_copy(Lower *l, Node *node, ValueId value, Point *point) {
     return expr_through(l, &v, point);
 }
 
+// An element that other operands point at: read at an index that is inside, 0 where it is not.
+static KVal expr_gather_at(Lower *l, const Address *at, void *user) {
+    const Node *node = user;
+    const Type *result = &graph_value(l->graph, node->result[0])->type;
+    bool rows = node->op == OP_EMBEDDING, along = node->op == OP_TAKE_ALONG_AXIS;
+    ValueId source = node->operand[rows], pointer = node->operand[!rows];
+    const Type *x = &graph_value(l->graph, source)->type;
+    const Type *indices = &graph_value(l->graph, pointer)->type;
+    uint8_t axis = rows ? 0 : (uint8_t)node_attr(node, "axis")->i;
+    Space *pointer_space = arena_alloc(l->arena, sizeof *pointer_space);
+    Space *source_space = arena_alloc(l->arena, sizeof *source_space);
+    *pointer_space = space_of(l, indices->rank, indices->size);
+    *source_space = space_of(l, x->rank, x->size);
+    Point from = point_make(pointer_space, 1), to = point_make(source_space, 1);
+    KVal own[RANK_MAX], zero = k_i32(l->b, 0);
+    KVal element = at->valid ? k_select(l->b, at->valid, at->index, zero) : at->index;
+    lower_split(l, element, result->rank, result->size, own);
+    for (uint8_t i = 0; i < indices->rank; i++) from.index[i] = own[along ? i : axis + i];
+    for (uint8_t i = 0; i < x->rank; i++)
+        to.index[i] = own[along || i < axis ? i : i + indices->rank - 1];
+    KVal size = lower_dim(l, x->size[axis]), index = lower_value(l, pointer, &from);
+    if (!rows) {
+        KVal back = k_iadd(l->b, index, size);
+        index = k_select(l->b, k_slt(l->b, index, zero), back, index);
+    }
+    KVal inside = k_ult(l->b, index, size);
+    to.index[axis] = k_select(l->b, inside, index, zero);
+    KVal value = lower_value(l, source, &to);
+    return k_select(l->b, inside, value, lower_constant(l, x->dtype, 0));
+}
+
 static KVal expr_node(Lower *l, ValueId value, Point *point) {
     Node *node = graph_node(l->graph, graph_value(l->graph, value)->node);
     const OpInfo *op = op_info(node->op);
     if (node->locs && !node->loc[0].file) k_set_line(l->b, node->loc[0].line);
     if (op->class == OC_MAP) return expr_map(l, node, value, point);
     if (op->class == OC_MOVE) return expr_copy(l, node, value, point);
+    if (op->class == OC_GATHER) {
+        DType dtype = graph_value(l->graph, value)->type.dtype;
+        return expr_lanes(l, lower_view(l, value, point->space)->view, point, dtype, expr_gather_at,
+                          node);
+    }
     lower_fail(l, "%s cannot stand in a %s kernel", op->name,
                graph_node(l->graph, l->node)->family);
     return lower_constant(l, graph_value(l->graph, value)->type.dtype, 0);
