@@ -240,7 +240,7 @@ static KVal expr_gather_at(Lower *l, const Address *at, void *user) {
     ValueId source = node->operand[rows], pointer = node->operand[!rows];
     const Type *x = &graph_value(l->graph, source)->type;
     const Type *indices = &graph_value(l->graph, pointer)->type;
-    uint8_t axis = rows ? 0 : (uint8_t)node_attr(node, "axis")->i;
+    uint8_t axis = rows ? 0 : (uint8_t)build_attr(node, "axis")->i;
     Space *pointer_space = arena_alloc(l->arena, sizeof *pointer_space);
     Space *source_space = arena_alloc(l->arena, sizeof *source_space);
     *pointer_space = space_of(l, indices->rank, indices->size);
