@@ -272,9 +272,8 @@ static uint32_t word_type(SpirvEmit *e, const KShared *region, unsigned lanes) {
     return emit_vector_type(e, emit_scalar_type(e, op, 32), lanes);
 }
 
-uint32_t emit_shared_pointer(SpirvEmit *e, uint32_t region, KVal index, unsigned lanes) {
+uint32_t emit_shared_pointer(SpirvEmit *e, uint32_t region, uint32_t at, unsigned lanes) {
     const KShared *shared = &e->kernel->shared.at[region];
-    uint32_t at = emit_value(e, index);
     uint32_t element = shift_right(e, at, shared->lanes);
     uint32_t type = pointer_type(e, SpvStorageClassWorkgroup, word_type(e, shared, lanes));
     if (lanes == shared->lanes) {
@@ -291,28 +290,43 @@ static uint32_t shared_access(const SpirvEmit *e) {
     return e->vulkan_memory_model ? SpvMemoryAccessNonPrivatePointerMask : SpvMemoryAccessMaskNone;
 }
 
+// Lanes of one access: the region's own vectors, or words.
+static unsigned shared_lanes(const KShared *region, unsigned lanes) {
+    return lanes == region->lanes ? lanes : 1;
+}
+
 void emit_shared_load(SpirvEmit *e, KVal value) {
     const KInstr *instr = kernel_at(e->kernel, value);
-    const KShared *region = &e->kernel->shared.at[instr->imm];
-    uint32_t at = emit_shared_pointer(e, (uint32_t)instr->imm, instr->arg[0], instr->type.lanes);
-    bool same = (region->dtype == DT_F32) == (instr->type.kind == KT_F32);
-    if (same) {
-        emit_result(e, value, SpvOpLoad, 2, (uint32_t[]){at, shared_access(e)});
-        return;
+    uint32_t number = (uint32_t)instr->imm, index = emit_value(e, instr->arg[0]), part[4], raw = 0;
+    const KShared *region = &e->kernel->shared.at[number];
+    unsigned lanes = instr->type.lanes, step = shared_lanes(region, lanes);
+    for (unsigned i = 0; i < lanes; i += step) {
+        uint32_t at = emit_shared_pointer(e, number, add_index(e, index, i), step);
+        raw = part[i] = emit_op(e, SpvOpLoad, word_type(e, region, step), at, shared_access(e));
     }
-    uint32_t raw =
-        emit_op(e, SpvOpLoad, word_type(e, region, instr->type.lanes), at, shared_access(e));
-    emit_result(e, value, SpvOpBitcast, 1, &raw);
+    if (step < lanes) {
+        raw = emit_fresh(e, SpvOpCompositeConstruct, word_type(e, region, lanes), lanes, part);
+    }
+    bool same = (region->dtype == DT_F32) == (instr->type.kind == KT_F32);
+    emit_result(e, value, same ? SpvOpCopyObject : SpvOpBitcast, 1, &raw);
 }
 
 void emit_shared_store(SpirvEmit *e, KVal value) {
     const KInstr *instr = kernel_at(e->kernel, value);
-    const KShared *region = &e->kernel->shared.at[instr->imm];
+    uint32_t number = (uint32_t)instr->imm, index = emit_value(e, instr->arg[0]);
+    const KShared *region = &e->kernel->shared.at[number];
     KType type = kernel_at(e->kernel, instr->arg[1])->type;
     uint32_t stored = emit_value(e, instr->arg[1]);
+    unsigned lanes = type.lanes, step = shared_lanes(region, lanes);
     if ((region->dtype == DT_F32) != (type.kind == KT_F32)) {
-        stored = emit_op(e, SpvOpBitcast, word_type(e, region, type.lanes), stored);
+        stored = emit_op(e, SpvOpBitcast, word_type(e, region, lanes), stored);
     }
-    uint32_t at = emit_shared_pointer(e, (uint32_t)instr->imm, instr->arg[0], type.lanes);
-    spirv_emit_op(e->module, SPV_CODE, SpvOpStore, at, stored, shared_access(e));
+    for (unsigned i = 0; i < lanes; i += step) {
+        uint32_t part = stored;
+        if (step < lanes) {
+            part = emit_op(e, SpvOpCompositeExtract, word_type(e, region, 1), stored, i);
+        }
+        uint32_t at = emit_shared_pointer(e, number, add_index(e, index, i), step);
+        spirv_emit_op(e->module, SPV_CODE, SpvOpStore, at, part, shared_access(e));
+    }
 }

@@ -188,10 +188,13 @@ static void test_shared(void **state) {
     KVal four = k_imul(b, id, k_i32(b, 4));
     k_shared_store(b, tile, four, k_splat(b, k_s_to_f(b, id), 4));
     k_shared_store(b, sums, id, id);
+    k_shared_store(b, tile, four, k_splat(b, id, 2)); // half a vector
     k_barrier(b);
     KVal v = k_shared_load(b, tile, four, K_TYPE(KT_F32, 4));
     KVal one = k_shared_load(b, tile, k_iadd(b, four, k_i32(b, 3)), K_TYPE(KT_I32, 1));
     KVal s = k_shared_load(b, sums, k_xor(b, id, k_i32(b, 1)), K_TYPE(KT_F32, 1));
+    KVal half = k_shared_load(b, tile, four, K_TYPE(KT_F32, 2));
+    s = k_fadd(b, s, k_extract(b, half, 1));
     k_store(b, y, id, DT_F32, 4, k_fadd(b, k_fadd(b, s, k_as_f32(b, one)), k_extract(b, v, 2)));
     char *text = emit(arena, b);
     assert_int_equal(count(text, "OpControlBarrier"), 1);
