@@ -416,9 +416,9 @@ static void elab_return(Elab *e, const Stmt *stmt) {
     bool good = true;
     for (uint32_t i = 0; i < count; i++) {
         Names names = {.prefix = frame->names.prefix};
-        if (count == 1 || i < frame->names.count) {
+        if (i < frame->names.count) { // one call may give all the results
             names.self = frame->names.self + i;
-            names.count = frame->names.count > i ? (count == 1 ? frame->names.count : 1) : 0;
+            names.count = count == 1 ? frame->names.count : 1;
         }
         item[i] = elab_expr(e, stmt->returns.at[i], names);
         if (item[i].kind == ITEM_RESULTS && count > 1)

@@ -1,0 +1,33 @@
+// Limits of the language that take long to reach.
+#include "frontend/load.h"
+
+#include <setjmp.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+// Calls that double at each level are bounded by the ops that they make.
+static void explosion(void **state) {
+    (void)state;
+    Text text = {0};
+    text_put(&text, "adept 1\nblock B0(x: f32) -> f32 {\nparam w : f32\nreturn x + w\n}\n");
+    for (unsigned i = 1; i < 24; i++)
+        text_printf(&text, "block B%u(x: f32) -> f32 { return B%u(B%u(x) at \"a\") at \"b\" }\n", i,
+                    i - 1, i - 1);
+    text_put(&text, "model m {\ninput x : f32\noutput y = B23(x)\n}\n");
+    Diags *diags = diags_create();
+    Graph *graph;
+    Text messages = {0};
+    assert_false(load_graph("t.adp", text.data, text.len, NULL, diags, &graph));
+    assert_null(graph);
+    diags_render(diags, &messages);
+    assert_non_null(strstr(messages.data, "the model has more than 1000000 ops"));
+    text_free(&messages);
+    diags_destroy(diags);
+    text_free(&text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(explosion)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
