@@ -60,8 +60,8 @@ bool json_expect(JsonReader *reader, char c) {
 }
 
 static bool hex4(JsonReader *reader, uint32_t *value) {
-    if (reader->size - reader->at < 4) return json_fail(reader, "\\u needs four hex digits");
     *value = 0;
+    if (reader->size - reader->at < 4) return json_fail(reader, "\\u needs four hex digits");
     for (int i = 0; i < 4; i++) {
         char c = reader->text[reader->at];
         uint32_t digit = c >= '0' && c <= '9'   ? (uint32_t)(c - '0')
