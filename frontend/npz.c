@@ -277,8 +277,8 @@ static bool check_unique(Npz *archive, uint64_t at, Text *error) {
 }
 
 static bool read_directory(Npz *archive, Text *error) {
-    Directory where;
-    uint64_t end_at, used = 0, data_end = 0;
+    Directory where = {0};
+    uint64_t end_at = 0, used = 0, data_end = 0;
     if (!find_directory(archive, &where, &end_at, error)) return false;
     if (where.offset > end_at || where.size > end_at - where.offset || where.size > DIRECTORY_MAX)
         return fail_at(archive, error, end_at, "a directory of %llu bytes at byte %llu",
