@@ -2,6 +2,7 @@
 // it. Every case is a child of its own, for an overrun ends in SIGSEGV.
 #include "runtime/adept.h"
 #include "tests/support/package_model.h"
+#include "tests/support/software_device.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -56,7 +57,7 @@ static int run_child(const PackageModelOptions *options, const char *weights) {
     AdeptModel *model = NULL;
     AdeptSession *session = NULL;
     int code = ERROR;
-    if (!adept_device_open(NULL, &device, &error) &&
+    if (!adept_device_open(software_device(), &device, &error) &&
         !adept_model_open_memory(device, bytes, size, &no_cache, &model, &error) &&
         !adept_model_bind(model, weights, &error) && !adept_session_open(model, &session, &error))
         code = run_model(session, &error);

@@ -4,6 +4,7 @@
 #include "runtime/adept.h"
 #include "runtime/memory.h"
 #include "tests/support/package_model.h"
+#include "tests/support/software_device.h"
 #include "tests/support/vulkan_discrete.h"
 
 #include <setjmp.h>
@@ -72,7 +73,7 @@ static void open_guarded(Fixture *f) {
 }
 
 static void open_discrete(Fixture *f) {
-    OK(device_open_loader(vulkan_discrete, NULL, &f->device, &f->error));
+    OK(device_open_loader(vulkan_discrete, software_device(), &f->device, &f->error));
 }
 
 static void open_host(Fixture *f) {
