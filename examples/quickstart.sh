@@ -12,4 +12,6 @@ sh tests/install.sh build
 cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DADEPT_TESTS=OFF
 cmake --build "$build" -j"$(nproc)"
 
-"$build/adept" --version
+"$build/adept" compile "$digits/lenet5.adp" -o "$build/lenet5.adx"
+"$build/examples/digits" "$build/lenet5.adx" "$digits/lenet5.safetensors" \
+    "$digits/digits_images.npy" "$digits/digits_labels.npy"
