@@ -9,7 +9,7 @@ build=${ADEPT_BUILD:-build}
 digits=examples/digits
 
 sh tests/install.sh build
-cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DADEPT_TESTS=OFF
+cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DADEPT_TESTS=OFF -DADEPT_WERROR=OFF
 cmake --build "$build" -j"$(nproc)"
 
 "$build/adept" compile "$digits/lenet5.adp" -o "$build/lenet5.adx"

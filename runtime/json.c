@@ -113,7 +113,7 @@ static bool escape(JsonReader *reader, char **to) {
     }
     if (c != 'u') return json_fail(reader, "unknown escape");
     reader->at++;
-    uint32_t point;
+    uint32_t point = 0;
     if (!escape_unicode(reader, &point)) return false;
     *to = put_utf8(*to, point);
     return true;
