@@ -12,6 +12,8 @@
 #include "frontend/spirv_tools.h"
 #include "frontend/targets.h"
 
+static const Span nowhere = {0};
+
 PipelineOptions pipeline_options(void) {
     PipelineOptions options = {.passes = pass_options()};
     return options;
@@ -31,7 +33,7 @@ static bool sink_dump(void *user, const char *file, const char *text, size_t len
     const char *path = arena_printf(pipeline->arena, "%s/%s", pipeline->options.dump_dir, file);
     bool good = file_make_folder(pipeline->options.dump_dir, &error) &&
                 file_write(path, text, length, &error);
-    if (!good) diag_error(pipeline->diags, (Span){0}, "%s", error.data);
+    if (!good) diag_error(pipeline->diags, nowhere, "%s", error.data);
     text_free(&error);
     return good;
 }
@@ -79,7 +81,7 @@ bool pipeline_open(Pipeline *pipeline, const PipelineOptions *options, const Tar
     Text error = {0};
     const char *name = options->target ? options->target : target_builtin_names()[0];
     bool good = target_load(name, pipeline->diags, &pipeline->target, &error);
-    if (!good && error.len > 0) diag_error(pipeline->diags, (Span){0}, "%s", error.data);
+    if (!good && error.len > 0) diag_error(pipeline->diags, nowhere, "%s", error.data);
     text_free(&error);
     return good;
 }
@@ -120,7 +122,7 @@ static bool read_defines(Pipeline *pipeline, Defines *out) {
     Define *defines = arena_alloc(pipeline->arena, list->len * sizeof *defines);
     for (uint32_t i = 0; i < list->len; i++) {
         if (!cli_split(pipeline->arena, list->at[i], &defines[i].name, &defines[i].value)) {
-            diag_error(pipeline->diags, (Span){0}, "'-D %s': NAME=VALUE is wanted", list->at[i]);
+            diag_error(pipeline->diags, nowhere, "'-D %s': NAME=VALUE is wanted", list->at[i]);
             return false;
         }
     }
@@ -144,7 +146,7 @@ bool pipeline_load_text(Pipeline *pipeline, const char *name, const char *text, 
     note_stage(pipeline->graph);
     graph_print(pipeline->graph, &pipeline->source);
     if (pipeline->loaded == TEXT_GRAPH) return true;
-    diag_error(pipeline->diags, (Span){0}, "%s: only texts of the graph are read", name);
+    diag_error(pipeline->diags, nowhere, "%s: only texts of the graph are read", name);
     return false;
 }
 
@@ -185,7 +187,7 @@ bool pipeline_reach(Pipeline *pipeline, TextStage stage) {
     if (pipeline->loaded == TEXT_GRAPH && !pipeline->plan && !run_passes(pipeline)) return false;
     if (stage == TEXT_GRAPH) return true;
     if (pipeline->stopped) {
-        diag_error(pipeline->diags, (Span){0}, "--stop-after leaves a graph that has no plan");
+        diag_error(pipeline->diags, nowhere, "--stop-after leaves a graph that has no plan");
         return false;
     }
     if (!pipeline->plan && !make_plan(pipeline)) return false;
@@ -207,11 +209,16 @@ static bool validate(Pipeline *pipeline) {
         Text why = {0};
         const char *name = pipeline->program->kernels.at[i]->name;
         SpirvVerdict verdict = spirv_validate(&pipeline->modules.at[i], &why);
+        if (verdict == SPIRV_NO_VALIDATOR) {
+            diag_error(pipeline->diags, nowhere, "%s", why.data);
+            text_free(&why);
+            return false;
+        }
         if (verdict == SPIRV_INVALID)
-            diag_error(pipeline->diags, (Span){0}, "kernel %s is not valid SPIR-V: %s", name,
+            diag_error(pipeline->diags, nowhere, "kernel %s is not valid SPIR-V: %s", name,
                        why.data);
         else if (verdict == SPIRV_UNKNOWN)
-            diag_warning(pipeline->diags, (Span){0},
+            diag_warning(pipeline->diags, nowhere,
                          "kernel %s is newer than the SPIRV-Tools linked here: %s", name, why.data);
         good = good && verdict != SPIRV_INVALID;
         text_free(&why);

@@ -6,7 +6,8 @@
 typedef enum SpirvVerdict {
     SPIRV_VALID,
     SPIRV_INVALID,
-    SPIRV_UNKNOWN // needs an extension that the linked SPIRV-Tools does not know
+    SPIRV_UNKNOWN,     // needs an extension that the linked SPIRV-Tools does not know
+    SPIRV_NO_VALIDATOR // this build has none (ADEPT_VALIDATOR is off)
 } SpirvVerdict;
 
 // Validates at the environment that the module names (vulkan1.2 or vulkan1.3). The reason goes to

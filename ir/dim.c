@@ -99,7 +99,7 @@ static bool same_mono(const DimTable *table, uint32_t id, const void *key) {
 
 uint32_t mono_make(DimTable *table, const uint32_t *atoms, uint32_t count) {
     if (count > MONO_ATOMS_MAX) return MONO_NONE;
-    uint32_t sorted[MONO_ATOMS_MAX];
+    uint32_t sorted[MONO_ATOMS_MAX] = {0};
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = i;
         for (; at > 0 && atom_compare(table, sorted[at - 1], atoms[i]) > 0; at--)
