@@ -144,8 +144,8 @@ AdeptResult adept_session_copy(AdeptSession *to, AdeptSession *from, AdeptError 
 // One dispatch of the last profiled run.
 typedef struct AdeptProfileEntry {
     const char *kernel;
-    const char *file; // source position, "" and 0 where unknown
-    uint32_t line, column;
+    const char *file; // source file and its first line that went into it; "" and 0 where unknown
+    uint32_t line;
     uint32_t trip;  // in a repeat, counted from 0
     uint64_t time;  // nanoseconds on the device
     uint64_t bytes; // read and written, as the package says; 0 unknown

@@ -7,6 +7,7 @@
 #include "tests/support/software_device.h"
 #include "tests/support/vulkan_discrete.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -229,6 +230,60 @@ static void asynchronous(void **state) {
           adept_session_wait(f->session, tickets[RUNS - 1] + 1, 0, &f->error));
 }
 
+// A session of its own for each thread, all of one model.
+typedef struct Worker {
+    AdeptModel *model;
+    pthread_t thread;
+    int number;
+    bool right;
+} Worker;
+
+static void *work(void *user) {
+    Worker *worker = user;
+    AdeptSession *session;
+    if (adept_session_open(worker->model, &session, NULL)) return NULL;
+    worker->right = !adept_session_set_dim(session, "P", worker->number, NULL);
+    for (int r = 0; r < 20 && worker->right; r++) {
+        float x[50] = {0}, y[50];
+        int64_t n = 20 + worker->number + r % 3;
+        for (int i = 0; i < n; i++) x[i] = (float)(worker->number * i);
+        AdeptTensor in = tensor("x", x, n), out = tensor("y", y, n);
+        worker->right = !adept_session_run(session, &in, 1, &out, 1, NULL);
+        for (int i = 0; i < n; i++) worker->right &= y[i] == 3 * x[i] + 6.5f + (float)r;
+    }
+    adept_session_close(session);
+    return NULL;
+}
+
+static void threads(void **state) {
+    Fixture *f = *state;
+    Worker workers[4];
+    for (int i = 0; i < 4; i++) {
+        workers[i] = (Worker){.model = f->model, .number = i};
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(workers[i].thread, NULL);
+        assert_true(workers[i].right);
+    }
+}
+
+// Closing waits for what is in flight; its host outputs stay as they are.
+static void closed_in_flight(void **state) {
+    Fixture *f = *state;
+    float x[100] = {0}, y[100];
+    uint64_t ticket;
+    AdeptSession *session;
+    AdeptTensor in = tensor("x", x, 100), out = tensor("y", y, 100);
+    OK(adept_session_open(f->model, &session, &f->error));
+    OK(adept_session_set_dim(session, "P", 1, &f->error));
+    memset(y, 0x55, sizeof y);
+    for (int i = 0; i < 3; i++)
+        OK(adept_session_submit(session, &in, 1, &out, 1, NULL, &ticket, &f->error));
+    adept_session_close(session);
+    for (size_t i = 0; i < sizeof y; i++) assert_int_equal(((uint8_t *)y)[i], 0x55);
+}
+
 static void device_tensors(void **state) {
     Fixture *f = *state;
     float x[40], y[40];
@@ -446,6 +501,7 @@ static void weights(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs),           cmocka_unit_test(asynchronous),
+        cmocka_unit_test(threads),        cmocka_unit_test(closed_in_flight),
         cmocka_unit_test(device_tensors), cmocka_unit_test(imported_buffer),
         cmocka_unit_test(wrong_calls),    cmocka_unit_test(interface),
         cmocka_unit_test(states),         cmocka_unit_test(profile),
