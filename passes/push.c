@@ -7,13 +7,21 @@
 //
 // One round moves each candidate past what is next to it; rounds are repeated until nothing moves.
 #include "passes/push.h"
+#include "passes/simplify.h"
 
 enum { ROUNDS_MAX = 16, DEPTH_MAX = 64 };
+
+// A map that was put above a move: the move, and the map's value in the new graph.
+typedef struct Sunk {
+    NodeId move;
+    ValueId inner;
+} Sunk;
 
 typedef struct Push {
     const uint32_t *uses; // per value: operands of live nodes
     const bool *wanted;   // per value: a map, a reduce or an output would gain by a hoisted move
     const bool *stored;   // per value: memory must hold it (outputs, carried values)
+    Sunk *sunk;           // per value of the old graph
     bool moved;
 } Push;
 
@@ -99,21 +107,27 @@ static ValueId hoist(Rewrite *rewrite, Builder *b, const Shift *shift, ValueId v
     return result;
 }
 
-// The move among the operands of the map `node` that could be sunk below it; -1: none.
-static int sinkable(Rewrite *rewrite, const Node *node, Shift *shift) {
+// Finds the move among the operands of the map `node` that can be sunk below it, and what is under
+// the move in the new graph; -1: none.
+static int sinkable(Rewrite *rewrite, const Node *node, Shift *shift, ValueId *inner) {
     const Graph *g = rewrite->from;
     const Push *push = rewrite->user;
     const Type *type = &graph_value(g, node->result[0])->type;
     for (uint32_t i = 0; i < node->operands; i++) {
         ValueId value = node->operand[i];
-        if (!value || push->uses[value] != 1 || class_of(g, value) != OC_MOVE) continue;
-        if (!shift_of(g, graph_value(g, value)->node, shift)) continue;
+        if (!value || push->uses[value] != 1 || push->stored[value]) continue;
+        const Sunk *sunk = &push->sunk[value]; // a map that has just been moved itself
+        if (!sunk->move && class_of(g, value) != OC_MOVE) continue;
+        if (!shift_of(g, sunk->move ? sunk->move : graph_value(g, value)->node, shift)) continue;
         if (!shift->reshape && !shift->permute) continue;
         if (!build_same_shape(&shift->after, type)) continue;
+        *inner = sunk->inner;
+        if (sunk->move) return (int)i;
         ValueId under = shift->node->operand[0];
         OpClass class = class_of(g, under);
         bool computed = class == OC_MAP || class == OC_CONTRACT || class == OC_REDUCE;
         if (!computed || push->uses[under] != 1 || push->stored[under]) continue;
+        *inner = rewrite_get(rewrite, under);
         if (!can_hoist(g, push, shift, under, true, 0)) return (int)i;
     }
     return -1;
@@ -123,19 +137,35 @@ static bool sink(Rewrite *rewrite, NodeId id, bool *done) {
     const Node *node = graph_node(rewrite->from, id);
     Push *push = rewrite->user;
     Shift shift;
+    ValueId inner;
     if (push->stored[node->result[0]]) return true;
-    int which = sinkable(rewrite, node, &shift);
+    int which = sinkable(rewrite, node, &shift, &inner);
     if (which < 0) return true;
     Builder b = build_begin(rewrite, id);
     ValueId operand[OP_OPERANDS_MAX] = {0};
     for (uint32_t i = 0; i < node->operands; i++) {
         if (!node->operand[i]) continue;
-        operand[i] = (int)i == which ? node_operand(rewrite, shift.node, 0)
-                                     : shift_undo(&b, &shift, node_operand(rewrite, node, i));
+        operand[i] =
+            (int)i == which ? inner : shift_undo(&b, &shift, node_operand(rewrite, node, i));
     }
     ValueId value = build_like(&b, node, NULL, operand);
+    NodeId move = graph_value(rewrite->from, shift.node->result[0])->node;
+    push->sunk[node->result[0]] = (Sunk){move, value};
     value = shift_apply(&b, &shift, "moved", value);
     if (!value) return false;
+    rewrite_set(rewrite, node->result[0], value);
+    return *done = push->moved = true;
+}
+
+// A move that undoes the one before it, or joins with it, is first simplified.
+static bool simplify(Rewrite *rewrite, NodeId id, bool *done) {
+    const Node *node = graph_node(rewrite->from, id);
+    Push *push = rewrite->user;
+    Builder b = build_begin(rewrite, id);
+    Type result = node_type(rewrite, node);
+    ValueId value = simplify_move(&b, node, &result, node_operand(rewrite, node, 0));
+    if (b.failed) return false;
+    if (!value) return true;
     rewrite_set(rewrite, node->result[0], value);
     return *done = push->moved = true;
 }
@@ -146,8 +176,10 @@ static bool push_node(Rewrite *rewrite, NodeId id, bool *done) {
     Push *push = rewrite->user;
     if (node->kind != NODE_OP) return true;
     if (op_info(node->op)->class == OC_MAP) return sink(rewrite, id, done);
+    if (op_info(node->op)->class != OC_MOVE || !op_is_view(op_info(node->op))) return true;
+    if (!simplify(rewrite, id, done)) return false;
     Shift shift;
-    if (!shift_of(g, id, &shift) || !push->wanted[node->result[0]]) return true;
+    if (*done || !shift_of(g, id, &shift) || !push->wanted[node->result[0]]) return true;
     if (!can_hoist(g, push, &shift, node->operand[0], true, 0)) return true;
     Builder b = build_begin(rewrite, id);
     bool keep = push->stored[node->result[0]];
@@ -192,6 +224,7 @@ static bool push_round(PassContext *ctx, const Graph *in, Graph **out, bool *mov
     uint32_t *uses = arena_alloc(in->arena, in->values.len * sizeof *uses);
     find_wanted(in, wanted, stored, uses);
     Push push = {.uses = uses, .wanted = wanted, .stored = stored};
+    push.sunk = arena_alloc(in->arena, in->values.len * sizeof *push.sunk);
     Rewrite rewrite = {.ctx = ctx, .from = in, .fn = push_node, .user = &push};
     if (!rewrite_graph(rewrite, out)) return false;
     *moved = push.moved;
