@@ -1,11 +1,13 @@
 // Fold-views: a move becomes an inline view of its readers wherever its chain composes to one view
 // of what memory holds. What stays is a copy: a move whose view exceeds a limit, and a value that
 // memory must hold under a name of its own (an output, a carried value) but that is a view, a
-// declared tensor, or already another output.
+// declared tensor, or already another output; and what reads an older version of a state after an
+// update.
 #include "passes/build.h"
 
 typedef struct Fold {
     VEC(ValueId) last; // per value of the new graph: the latest copy stored of it (0: none)
+    ValueId kept;      // copy of the state version that is being updated, for its later readers
 } Fold;
 
 static ValueId add_like(Rewrite *rewrite, ValueId like, bool inline_view, const char *name) {
@@ -26,8 +28,73 @@ static ValueId add_like(Rewrite *rewrite, ValueId like, bool inline_view, const 
     return added ? graph_result(to, added, 0) : 0;
 }
 
+// A reshape to the same shape: copies `value` once it stands in a group.
+static ValueId copy(Rewrite *rewrite, ValueId value, const char *name) {
+    Type type = graph_value(rewrite->to, value)->type;
+    Attr attr[OP_ATTRS_MAX] = {0};
+    attr[op_attr_index(op_info(OP_RESHAPE), "shape")] = attr_sizes(type.size, type.rank);
+    NodeSpec spec = {.op = OP_RESHAPE,
+                     .operand = &value,
+                     .operands = 1,
+                     .attr = attr,
+                     .name = name,
+                     .exact_name = true};
+    NodeId added = graph_add(rewrite->to, rewrite->ctx->diags, &spec);
+    return added ? graph_result(rewrite->to, added, 0) : 0;
+}
+
+static bool reads(const Node *node, ValueId value) {
+    for (uint32_t i = 0; i < node->operands; i++)
+        if (node->operand[i] == value || (node->kind == NODE_REPEAT && node->yield[i] == value))
+            return true;
+    return false;
+}
+
+// Whether a node after `id` reads the value.
+static bool read_after(Rewrite *rewrite, ValueId value, NodeId id) {
+    const Graph *g = rewrite->from;
+    for (NodeId reader = id + 1; reader < g->nodes.len; reader++)
+        if (rewrite->copy.live_node[reader] && reads(graph_node(g, reader), value)) return true;
+    for (uint32_t i = 0; i < g->outputs.len; i++)
+        if (g->outputs.at[i].value == value) return true;
+    return false;
+}
+
+// Before an update: what still reads the old version later, itself or through views, gets a copy.
+static bool keep_version(Rewrite *rewrite, NodeId update) {
+    const Graph *g = rewrite->from;
+    ValueId old = graph_node(g, update)->operand[0];
+    for (ValueId id = 1; id < g->values.len; id++) {
+        ValueId value = rewrite->copy.map[id];
+        bool is_view = value && graph_value(rewrite->to, value)->node &&
+                       graph_node(rewrite->to, graph_value(rewrite->to, value)->node)->inline_view;
+        if (!value || (id != old && !is_view)) continue;
+        ValueId base;
+        View view;
+        if (!graph_view(rewrite->to, value, &base, &view)) return false;
+        if (base != rewrite_get(rewrite, old) || !read_after(rewrite, id, update)) continue;
+        const char *name = arena_printf(rewrite->to->arena, "%s.kept", graph_value(g, id)->name);
+        ValueId kept = is_view ? add_like(rewrite, value, false, name) : copy(rewrite, value, name);
+        if (!kept) return false;
+        if (id != old)
+            rewrite_set(rewrite, id, kept);
+        else
+            ((Fold *)rewrite->user)->kept = kept;
+    }
+    return true;
+}
+
+static bool fold_update(Rewrite *rewrite, NodeId id, bool *done) {
+    Fold *fold = rewrite->user;
+    fold->kept = 0;
+    if (!keep_version(rewrite, id) || !graph_copy_node(&rewrite->copy, id)) return false;
+    if (fold->kept) rewrite_set(rewrite, graph_node(rewrite->from, id)->operand[0], fold->kept);
+    return *done = true;
+}
+
 static bool fold_node(Rewrite *rewrite, NodeId id, bool *done) {
     const Node *node = graph_node(rewrite->from, id);
+    if (node->kind == NODE_OP && node->op == OP_UPDATE) return fold_update(rewrite, id, done);
     if (node->kind != NODE_OP || !op_is_view(op_info(node->op))) return true;
     Graph *to = rewrite->to;
     ValueId operand = rewrite_get(rewrite, node->operand[0]), base;
@@ -52,21 +119,6 @@ static bool fold_node(Rewrite *rewrite, NodeId id, bool *done) {
     return true;
 }
 
-// A reshape to the same shape: copies `value` once it stands in a group.
-static ValueId copy(Rewrite *rewrite, ValueId value, const char *name) {
-    Type type = graph_value(rewrite->to, value)->type;
-    Attr attr[OP_ATTRS_MAX] = {0};
-    attr[op_attr_index(op_info(OP_RESHAPE), "shape")] = attr_sizes(type.size, type.rank);
-    NodeSpec spec = {.op = OP_RESHAPE,
-                     .operand = &value,
-                     .operands = 1,
-                     .attr = attr,
-                     .name = name,
-                     .exact_name = true};
-    NodeId added = graph_add(rewrite->to, rewrite->ctx->diags, &spec);
-    return added ? graph_result(rewrite->to, added, 0) : 0;
-}
-
 static bool is_declared(const Graph *g, ValueId value) {
     NodeId node = graph_value(g, value)->node;
     if (!node) return true; // a carried value as it came in
@@ -79,11 +131,12 @@ static ValueId fold_store(Rewrite *rewrite, ValueId old) {
     Fold *fold = rewrite->user;
     Graph *to = rewrite->to;
     ValueId value = rewrite_get(rewrite, old);
-    if (graph_state_of(to, value)) return value;
+    bool is_state = graph_state_of(to, value);
+    if (is_state && !rewrite->outputs) return value;
     const char *name = graph_value(rewrite->from, old)->name;
     NodeId node = graph_value(to, value)->node;
     if (node && graph_node(to, node)->inline_view) value = add_like(rewrite, value, false, name);
-    if (value && is_declared(to, value)) value = copy(rewrite, value, name);
+    if (value && (is_state || is_declared(to, value))) value = copy(rewrite, value, name);
     while (value && value >= fold->last.len) vec_push(to->arena, &fold->last, 0);
     if (!value || !fold->last.at[value]) {
         if (value) fold->last.at[value] = value;

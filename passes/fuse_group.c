@@ -202,7 +202,8 @@ static void place(Fuser *f, NodeId id) {
 static void share(Fuser *f, uint32_t first_group) {
     uint32_t *reader = arena_alloc(f->arena, f->g->values.len * sizeof *reader);
     for (uint32_t id = first_group; id < f->groups.len; id++) {
-        if (f->groups.at[id].dead || f->groups.at[id].family == FAMILY_CONTRACT) continue;
+        Family family = f->groups.at[id].family;
+        if (f->groups.at[id].dead || family > FAMILY_ROW) continue;
         for (uint32_t i = 0; i < f->groups.at[id].nodes.len; i++) {
             const Node *node = graph_node(f->g, f->groups.at[id].nodes.at[i]);
             for (uint32_t j = 0; j < node->operands; j++) {
@@ -211,7 +212,8 @@ static void share(Fuser *f, uint32_t first_group) {
                 const Type *type = &graph_value(f->g, value)->type;
                 if (!build_same_shape(type, &f->groups.at[id].full)) continue;
                 uint32_t other = reader[value];
-                if (other && other != id && !f->groups.at[other].dead) try_merge(f, id, other);
+                bool fits = other && other != id && !f->groups.at[other].dead;
+                if (fits && f->groups.at[other].family == family) try_merge(f, id, other);
                 reader[value] = id;
             }
         }

@@ -130,10 +130,36 @@ static bool copy_allowed(const Fuser *f, uint32_t id, const Node *node) {
     return kind != KIND_NONE;
 }
 
+static bool reads_base(const Fuser *f, const Node *node, ValueId base) {
+    for (uint32_t i = 0; i < node->operands; i++)
+        if (node->operand[i] && fuse_base(f->g, node->operand[i]) == base) return true;
+    return false;
+}
+
+// A group that writes a state neither reads what it overwrites nor what it has written: its
+// elements are computed in no order.
+static bool update_races(const Fuser *f, uint32_t id, const Node *node) {
+    const Group *group = &f->groups.at[id];
+    for (uint32_t i = 0; i < group->nodes.len; i++) {
+        const Node *other = graph_node(f->g, group->nodes.at[i]);
+        if (other == node) continue;
+        if (node->op == OP_UPDATE &&
+            (reads_base(f, other, node->operand[0]) || reads_base(f, other, node->result[0]))) {
+            return true;
+        }
+        if (other->op == OP_UPDATE &&
+            (reads_base(f, node, other->operand[0]) || reads_base(f, node, other->result[0]))) {
+            return true;
+        }
+    }
+    return node->op == OP_UPDATE && fuse_base(f->g, node->operand[1]) == node->operand[0];
+}
+
 bool fuse_allows(const Fuser *f, uint32_t id, NodeId node_id) {
     const Group *group = &f->groups.at[id];
     const Node *node = graph_node(f->g, node_id);
     OpClass class = op_info(node->op)->class;
+    if (update_races(f, id, node)) return false;
     if (class == OC_REDUCE) return reduce_allowed(f, id, node);
     if (class == OC_CONTRACT) return contract_allowed(f, id, node);
     if (class == OC_MOVE && in_group(f, id, fuse_base(f->g, node->operand[0])))

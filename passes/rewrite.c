@@ -106,6 +106,7 @@ static bool rewrite_once(Rewrite rewrite, Graph **out) {
         return false;
     }
     const Graph *from = rewrite.from;
+    rewrite.outputs = true;
     for (uint32_t i = 0; i < from->outputs.len; i++) {
         const Output *output = &from->outputs.at[i];
         graph_add_output(rewrite.to, output->name, output->host_name,

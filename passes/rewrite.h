@@ -19,6 +19,7 @@ struct Rewrite {
     // Gives the value to use for an output, a yield or the like, which memory must hold; NULL: the
     // mapped value itself.
     ValueId (*store)(Rewrite *rewrite, ValueId old);
+    bool outputs; // set while `store` is asked for outputs
     void *user;
 };
 

@@ -71,8 +71,8 @@ static bool fold(Rewrite *rewrite, NodeId id, bool *done) {
         NodeSpec spec = {.op = OP_CONST,
                          .loc = node->loc,
                          .locs = node->locs,
-                         .name = graph_value(g, node->result[0])->name,
-                         .exact_name = true,
+                         .name = arena_printf(rewrite->to->arena, "%s.const",
+                                              graph_value(g, node->result[0])->name),
                          .decl = &decl,
                          .type = &type};
         NodeId added = graph_add(rewrite->to, rewrite->ctx->diags, &spec);

@@ -15,9 +15,9 @@ model copies {
 #|     dim N in 1..=8
 #|     input x : [N, 4] f32 loc(7, 5)
 #|     input y : [N, 3] f32 loc(8, 5)
-#|     const j.concat.here : [7] bool = [true, true, true, true, false, false, false] loc(10, 21)
+#|     const j.concat.here.const : [7] bool = [true, true, true, true, false, false, false] loc(10, 21)
 #|     fused k0(family="map") -> j {
-#|         j.concat : [N, 7] f32 = where(j.concat.here, pad(x, widths=[[0, 0], [0, 3]], value=0.0), pad(y, widths=[[0, 0], [4, 0]], value=0.0)) loc(10, 21)
+#|         j.concat : [N, 7] f32 = where(j.concat.here.const, pad(x, widths=[[0, 0], [0, 3]], value=0.0), pad(y, widths=[[0, 0], [4, 0]], value=0.0)) loc(10, 21)
 #|         j : [N, 7] f32 = relu(j.concat) loc(10, 16)
 #|     }
 #|     fused k1(family="map", reason="memory must hold this counter or fill") -> i {
