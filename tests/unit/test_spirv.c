@@ -20,7 +20,7 @@ static char *emit_with(Arena *arena, KBuilder *b, const SpirvOptions *options,
     Kernel *kernel = k_finish(b);
     SpirvModuleInfo module = spirv_emit(arena, kernel, options);
     SpirvVerdict verdict = spirv_validate(&module, &text);
-    if (verdict == SPIRV_INVALID || (verdict == SPIRV_UNKNOWN && !may_be_unknown)) {
+    if (verdict != SPIRV_VALID && !(verdict == SPIRV_UNKNOWN && may_be_unknown)) {
         spirv_disassemble(&module, &text);
         kernel_print(kernel, &text);
         fail_msg("%s: %s", kernel->name, text.data);
