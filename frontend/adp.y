@@ -639,7 +639,7 @@ static int yyreport_syntax_error(const yypcontext_t *context, Parse *parse) {
     Text text = {0};
     if (token == SYMBOL(YYEOF))
         text_put(&text, parse->expression ? "end of the expression" : "end of the file");
-    else if (token == SYMBOL(NEWLINE) && parse->text[span.begin] != ';')
+    else if (token == SYMBOL(NEWLINE) && (span.end == span.begin || parse->text[span.begin] != ';'))
         text_put(&text, "end of the line");
     else
         text_printf(&text, "'%.*s'", (int)(span.end - span.begin), parse->text + span.begin);
