@@ -67,7 +67,9 @@ static Item results_of(Elab *e, NodeId id, bool fresh, Names names) {
 static const char *const *written_names(Elab *e, const OpUse *use) {
     const char **name = arena_alloc(e->arena, use->operands * sizeof *name);
     for (uint32_t i = 0; i < use->operands; i++) {
-        const char *text = elab_excerpt(e, use->operand_span[i]);
+        Span span = use->operand_span[i];
+        if (span.end - span.begin > DOTTED_LENGTH_MAX) continue;
+        const char *text = elab_excerpt(e, span);
         if (text[0] && text[strspn(text, NAME_LETTERS)] == '\0') name[i] = text;
     }
     return name;

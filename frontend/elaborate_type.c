@@ -142,6 +142,8 @@ static bool fill_number(Fill *fill, Item item) {
         fault = "bools go with bool alone";
     else if (item.kind == ITEM_FLOAT && !dtype_is_float(dtype))
         fault = "a float does not go into an integer tensor";
+    else if (dtype_is_float(dtype) && isfinite(value) && isinf(number_cast(dtype, value)))
+        fault = "an element is infinite in this dtype";
     else if (dtype_is_int(dtype)) {
         bool sign = dtype_is_signed(dtype);
         double limit = ldexp(1, (int)dtype_bits(dtype) - sign);

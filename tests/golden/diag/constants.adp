@@ -15,6 +15,7 @@ const m : [2] f32 = [1, 2, 3]
 const n : [2] i32 = [1, 2.5]
 const o : [1] u8 = [256]
 const p : [1] bool = [1]
+const p2 : [2] f16 = [1, 1e5]
 const q : [5000] f32 = [1]
 const r : [2] q = [1, 2]
 const s = "a {l} b"
@@ -71,9 +72,12 @@ model m {
 #| constants.adp:17:7: error: p: bools go with bool alone
 #|    17 | const p : [1] bool = [1]
 #|       |       ^
-#| constants.adp:18:7: error: a const tensor has at most 4096 elements
-#|    18 | const q : [5000] f32 = [1]
+#| constants.adp:18:7: error: p2: an element is infinite in this dtype
+#|    18 | const p2 : [2] f16 = [1, 1e5]
+#|       |       ^~
+#| constants.adp:19:7: error: a const tensor has at most 4096 elements
+#|    19 | const q : [5000] f32 = [1]
 #|       |       ^
-#| constants.adp:21:13: error: a list does not go into a string
-#|    21 | const t = "{[1]}"
+#| constants.adp:22:13: error: a list does not go into a string
+#|    22 | const t = "{[1]}"
 #|       |             ^~~
