@@ -153,6 +153,12 @@ static bool lower_same_kernel(const Kernel *a, const Kernel *b) {
 static uint32_t lower_add_kernel(Program *program, Arena *arena, Kernel *kernel) {
     for (uint32_t i = 0; i < program->kernels.len; i++)
         if (lower_same_kernel(program->kernels.at[i], kernel)) return i;
+    const char *name = kernel->name;
+    for (uint32_t i = 0, number = 2; i < program->kernels.len; i++) {
+        if (strcmp(program->kernels.at[i]->name, kernel->name) != 0) continue;
+        kernel->name = arena_printf(arena, "%s.%u", name, number++);
+        i = UINT32_MAX; // from the first again
+    }
     vec_push(arena, &program->kernels, kernel);
     return program->kernels.len - 1;
 }

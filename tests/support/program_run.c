@@ -12,6 +12,7 @@
 #include "ir/eval.h"
 #include "ir/kernel_interp.h"
 #include "ir/number.h"
+#include "frontend/load.h"
 #include "passes/compile.h"
 
 enum { RUN_BUFFERS = BUF_RAW + 1, RUN_INDEX_MAX = 64 };
@@ -270,6 +271,27 @@ static void check_diags(bool ok, const Diags *diags, const char *what) {
     fail_msg("%s: %s", what, text.data ? text.data : "?");
 }
 
+// The text of a program reads back to the same text.
+static void check_text(const Program *program) {
+    Text first = {0}, second = {0};
+    program_print(program, &first);
+    Diags *diags = diags_create();
+    FileId file = diags_add_file(diags, "dump", first.data, first.len);
+    Graph *graph = NULL;
+    check_diags(load_graph("dump", first.data, first.len, NULL, diags, &graph), diags, first.data);
+    Plan *plan = plan_parse(graph, first.data, first.len, file, diags);
+    check_diags(plan != NULL, diags, first.data);
+    Program *again = program_parse(plan, first.data, first.len, file, diags);
+    check_diags(again != NULL, diags, first.data);
+    program_print(again, &second);
+    assert_string_equal(first.data, second.data);
+    check_diags(plan_verify(plan, diags), diags, "plan from text");
+    check_diags(program_verify(again, diags), diags, "program from text");
+    text_free(&first), text_free(&second);
+    graph_destroy(graph);
+    diags_destroy(diags);
+}
+
 const Program *program_check(Graph *graph, const ProgramCheck *check) {
     Target target;
     assert_true(target_builtin(check->target, &target));
@@ -280,8 +302,9 @@ const Program *program_check(Graph *graph, const ProgramCheck *check) {
     check_diags(plan_build(graph, &target, &options, diags, &plan), diags, "plan");
     if (check->force) plan->run.at[0].alternatives.at[0].schedule = *check->force;
     check_diags(lower_program(plan, diags, &program), diags, "lower");
-    for (uint32_t i = 0; i < program->kernels.len; i++)
-        check_diags(kernel_verify(program->kernels.at[i], diags), diags, "kernel");
+    check_diags(plan_verify(plan, diags), diags, "plan");
+    check_diags(program_verify(program, diags), diags, "program");
+    check_text(program);
     Run *run = memory_or_exit(calloc(1, sizeof *run));
     *run = (Run){.program = program, .plan = plan, .g = graph, .check = check};
     memcpy(run->symbols, check->symbols, dim_symbol_count(graph->dims) * sizeof *run->symbols);
