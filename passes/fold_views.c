@@ -87,8 +87,18 @@ static bool keep_version(Rewrite *rewrite, NodeId update) {
 static bool fold_update(Rewrite *rewrite, NodeId id, bool *done) {
     Fold *fold = rewrite->user;
     fold->kept = 0;
+    const Node *node = graph_node(rewrite->from, id);
+    ValueId value = rewrite_get(rewrite, node->operand[1]), base;
+    View view;
+    if (!graph_view(rewrite->to, value, &base, &view)) return false;
+    if (base != value && base == rewrite_get(rewrite, node->operand[0])) { // reads what it writes
+        const char *name = graph_value(rewrite->from, node->operand[1])->name;
+        value = add_like(rewrite, value, false, arena_printf(rewrite->to->arena, "%s.kept", name));
+        if (!value) return false;
+        rewrite_set(rewrite, node->operand[1], value);
+    }
     if (!keep_version(rewrite, id) || !graph_copy_node(&rewrite->copy, id)) return false;
-    if (fold->kept) rewrite_set(rewrite, graph_node(rewrite->from, id)->operand[0], fold->kept);
+    if (fold->kept) rewrite_set(rewrite, node->operand[0], fold->kept);
     return *done = true;
 }
 

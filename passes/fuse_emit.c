@@ -100,7 +100,7 @@ static const char *copy_reason(const Fuser *f, const Group *group) {
     if (group->nodes.len != 1 || (class != OC_MOVE && class != OC_SOURCE)) return NULL;
     if (class == OC_SOURCE) return "memory must hold this counter or fill";
     ValueId base = fuse_base(f->g, node->operand[0]);
-    if (graph_state_of(f->g, base)) return "this version of the state is read after its update";
+    if (graph_state_of(f->g, base)) return "the state changes while this version is read";
     if (!f->stored[node->result[0]]) return "a view of so many levels is copied";
     return "memory must hold this value, which is a view of another";
 }
