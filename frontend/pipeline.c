@@ -146,8 +146,12 @@ bool pipeline_load_text(Pipeline *pipeline, const char *name, const char *text, 
     note_stage(pipeline->graph);
     graph_print(pipeline->graph, &pipeline->source);
     if (pipeline->loaded == TEXT_GRAPH) return true;
-    diag_error(pipeline->diags, nowhere, "%s: only texts of the graph are read", name);
-    return false;
+    FileId file = diags_add_file(pipeline->diags, name, text, length);
+    pipeline->plan = plan_parse(pipeline->graph, text, length, file, pipeline->diags);
+    if (!pipeline->plan || !plan_verify(pipeline->plan, pipeline->diags)) return false;
+    if (pipeline->loaded == TEXT_PLAN) return true;
+    pipeline->program = program_parse(pipeline->plan, text, length, file, pipeline->diags);
+    return pipeline->program && program_verify(pipeline->program, pipeline->diags);
 }
 
 bool pipeline_load(Pipeline *pipeline, const char *path) {
@@ -198,8 +202,8 @@ bool pipeline_reach(Pipeline *pipeline, TextStage stage) {
 void pipeline_print(const Pipeline *pipeline, TextStage stage, Text *out) {
     switch (stage) {
     case TEXT_GRAPH: graph_print(pipeline->graph, out); break;
-    case TEXT_PLAN:
-    case TEXT_KERNELS: break;
+    case TEXT_PLAN: plan_print(pipeline->plan, out); break;
+    case TEXT_KERNELS: program_print(pipeline->program, out); break;
     }
 }
 
