@@ -21,6 +21,20 @@ Item elab_error(Elab *e, Span span, const char *format, ...) {
     return item_error();
 }
 
+Item elab_error_noted(Elab *e, Span span, Span note_span, const char *note, const char *format,
+                      ...) {
+    Text text = {0};
+    va_list args;
+    va_start(args, format);
+    text_vprintf(&text, format, args);
+    va_end(args);
+    diag_error(e->diags, span, "%s", text.data);
+    text_free(&text);
+    diag_note(e->diags, note_span, "%s", note);
+    elab_notes(e);
+    return item_error();
+}
+
 void elab_warning(Elab *e, Span span, const char *format, ...) {
     Text text = {0};
     va_list args;
@@ -30,6 +44,12 @@ void elab_warning(Elab *e, Span span, const char *format, ...) {
     diag_warning(e->diags, span, "%s", text.data);
     text_free(&text);
     elab_notes(e);
+}
+
+const char *elab_plain(Elab *e, Span span, const char *string) {
+    if (!string || !strchr(string, COUNTER_MARK)) return string;
+    elab_error(e, span, "the counter of a repeat stands only in paths and in names of tensors");
+    return NULL;
 }
 
 // The text of a span, on one line.
@@ -73,8 +93,8 @@ static void declare_functions(Elab *e) {
         if (stmt->kind != STMT_FUNCTION) continue;
         Binding *old = scope_find_here(e->functions, stmt->name.text);
         if (old) {
-            elab_error(e, stmt->name.span, "%s is defined already", stmt->name.text);
-            diag_note(e->diags, old->span, "it was defined here");
+            elab_error_noted(e, stmt->name.span, old->span, "it was defined here",
+                             "%s is defined already", stmt->name.text);
             continue;
         }
         Item item = {.kind = ITEM_FUNCTION, .function = stmt};
@@ -149,10 +169,8 @@ static const Stmt *find_model(Elab *e) {
             elab_error(e, stmt->span, "`adept 1` stands once, at the top");
         header = header || stmt->kind == STMT_HEADER;
         if (stmt->kind != STMT_MODEL) continue;
-        if (model) {
-            elab_error(e, stmt->span, "a file has one model");
-            diag_note(e->diags, model->span, "it is here");
-        }
+        if (model)
+            elab_error_noted(e, stmt->span, model->span, "it is here", "a file has one model");
         model = model ? model : stmt;
     }
     if (!model && !lost) diag_error(e->diags, (Span){.file = e->file->id}, "the file has no model");

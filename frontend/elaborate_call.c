@@ -202,9 +202,9 @@ static bool bind_tensor(Elab *e, const Call *call, const Formal *formal, Item it
     if (item.kind == ITEM_VALUE) {
         const Type *type = &graph_value(e->graph, item.value)->type;
         if (!bind_sizes(e, call->function, formal, type)) {
-            elab_error(e, span, "%s: %s has another rank than %s", formal->name,
-                       elab_type_text(e, type), elab_excerpt(e, formal->type->span));
-            diag_note(e->diags, formal->type->span, "declared here");
+            elab_error_noted(e, span, formal->type->span, "declared here",
+                             "%s: %s has another rank than %s", formal->name,
+                             elab_type_text(e, type), elab_excerpt(e, formal->type->span));
             return false;
         }
     }

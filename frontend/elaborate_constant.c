@@ -214,8 +214,11 @@ static Item comparison(Elab *e, const Expr *expr, Item left, Item right) {
         if (left.kind == ITEM_BOOL)
             return item_bool(compare_order(op, left.boolean != right.boolean));
         if (left.kind == ITEM_DTYPE) return item_bool(compare_order(op, left.dtype != right.dtype));
-        if (left.kind == ITEM_STRING)
+        if (left.kind == ITEM_STRING) {
+            if (!elab_plain(e, expr->mark, left.string) || !elab_plain(e, expr->mark, right.string))
+                return item_error();
             return item_bool(compare_order(op, strcmp(left.string, right.string)));
+        }
     }
     return elab_error(e, expr->mark, "'%s' cannot compare %s and %s", operator_text(op),
                       item_kind_name(left), item_kind_name(right));

@@ -80,10 +80,11 @@ static const char *full_key(Elab *e, const Stmt *stmt, bool is_param, bool *stac
 
 static const char *host_name(Elab *e, const Stmt *stmt, bool *good) {
     if (!stmt->string) return NULL;
-    const char *name = elab_string(e, stmt->string, false);
+    Span span = stmt->string->span;
+    const char *name = elab_plain(e, span, elab_string(e, stmt->string, false));
     *good = *good && name;
     if (name && !name[0]) {
-        elab_error(e, stmt->string->span, "the name is empty");
+        elab_error(e, span, "the name is empty");
         *good = false;
     }
     return name;
@@ -147,8 +148,8 @@ void elab_output(Elab *e, const Stmt *stmt) {
     }
     Binding *old = scope_find_here(e->scope, self);
     if (old && old->kind != BIND_VALUE && old->kind != BIND_LOST) {
-        elab_error(e, stmt->name.span, "%s is defined already", self);
-        diag_note(e->diags, old->span, "it was defined here");
+        elab_error_noted(e, stmt->name.span, old->span, "it was defined here",
+                         "%s is defined already", self);
         return;
     }
     scope_add(e, e->scope, self, stmt->name.span, BIND_VALUE, item_value(value), NULL);
@@ -254,8 +255,8 @@ static bool unique_state(Elab *e, const Stmt *stmt, const char *key) {
     }
     const Binding *old = scope_find_here(e->state_names, key);
     if (old) {
-        elab_error(e, stmt->name.span, "there is a state \"%s\" already", key);
-        diag_note(e->diags, old->span, "it was declared here");
+        elab_error_noted(e, stmt->name.span, old->span, "it was declared here",
+                         "there is a state \"%s\" already", key);
         return false;
     }
     scope_add(e, e->state_names, key, stmt->name.span, BIND_STATE, item_error(), NULL);

@@ -122,6 +122,7 @@ static bool attr_error(const AttrUse *use, const char *wanted) {
 
 static bool attr_word(const AttrUse *use, Attr *out) {
     const char *const *words = use->spec->words;
+    if (!elab_plain(use->e, use->span, use->item.string)) return false;
     for (uint32_t i = 0; words && words[i]; i++) {
         if (strcmp(words[i], use->item.string) != 0) continue;
         *out = attr_string(words[i]);

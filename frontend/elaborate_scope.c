@@ -59,9 +59,8 @@ Binding *scope_add(Elab *e, Scope *scope, const char *name, Span span, BindKind 
 Binding *scope_define(Elab *e, const Word *name, BindKind kind, Item item, const char *what) {
     Binding *old = scope_find_here(e->scope, name->text);
     if (old && old->kind != BIND_LOST) {
-        elab_error(e, name->span, "%s is defined already", name->text);
-        diag_note(e->diags, old->span, "it was defined here");
-        item = item_error();
+        item = elab_error_noted(e, name->span, old->span, "it was defined here",
+                                "%s is defined already", name->text);
     }
     return scope_add(e, e->scope, name->text, name->span, kind, item, what);
 }

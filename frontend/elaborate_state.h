@@ -5,81 +5,9 @@
 #pragma once
 
 #include "frontend/elaborate.h"
+#include "frontend/elaborate_item.h"
 #include "frontend/parse.h"
 #include "ir/number.h"
-
-// ---- items: what an expression stands for ----
-
-typedef enum ItemKind {
-    ITEM_ERROR, // reported already
-    ITEM_NONE,
-    ITEM_INT,
-    ITEM_FLOAT,
-    ITEM_BOOL,
-    ITEM_STRING, // counters of repeats stand in it as COUNTER_MARK name COUNTER_MARK
-    ITEM_DTYPE,
-    ITEM_SIZE,      // integer over dims, not constant
-    ITEM_CONDITION, // relations of sizes that must all hold; for asserts
-    ITEM_LIST,
-    ITEM_VALUE,   // tensor
-    ITEM_RESULTS, // several tensors, of one call
-    ITEM_COUNTER, // of a repeat: only for strings
-    ITEM_FUNCTION // in Elab.functions
-} ItemKind;
-
-enum { COUNTER_MARK = 1, STAR_MARK = 2 }; // in strings: {i}, {*}
-
-typedef struct Relation {
-    Dim left, right;
-    DimRelation relation;
-} Relation;
-
-typedef struct Item Item;
-typedef struct ItemList {
-    const Item *at;
-    uint32_t count;
-} ItemList;
-
-struct Item {
-    ItemKind kind;
-    union {
-        int64_t integer;
-        double number;
-        bool boolean;
-        const char *string; // ITEM_STRING, ITEM_COUNTER
-        DType dtype;
-        Dim size;
-        ValueId value;
-        ItemList list; // ITEM_LIST, ITEM_RESULTS
-        const Stmt *function;
-        struct {
-            const Relation *at;
-            uint32_t count;
-        } condition;
-    };
-};
-
-bool item_is_number(Item item);   // int, float
-bool item_is_size(Item item);     // int or size
-bool item_is_scalar(Item item);   // what a weak scalar may be: number, size, bool
-bool item_is_constant(Item item); // neither tensor nor size
-const char *item_kind_name(Item item);
-
-static inline Item item_error(void) {
-    return (Item){.kind = ITEM_ERROR};
-}
-static inline Item item_int(int64_t value) {
-    return (Item){.kind = ITEM_INT, .integer = value};
-}
-static inline Item item_float(double value) {
-    return (Item){.kind = ITEM_FLOAT, .number = value};
-}
-static inline Item item_bool(bool value) {
-    return (Item){.kind = ITEM_BOOL, .boolean = value};
-}
-static inline Item item_value(ValueId value) {
-    return (Item){.kind = value ? ITEM_VALUE : ITEM_ERROR, .value = value};
-}
 
 // ---- names ----
 
@@ -167,12 +95,16 @@ typedef struct Elab {
 
 // Errors with notes for the enclosing calls and repeats. Always give an item in error.
 Item elab_error(Elab *e, Span span, const char *format, ...) __attribute__((format(printf, 3, 4)));
+// The same with a note of its own, which comes first.
+Item elab_error_noted(Elab *e, Span span, Span note_span, const char *note, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
 void elab_warning(Elab *e, Span span, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void elab_notes(Elab *e); // for a diagnostic that another module made
 const char *elab_excerpt(Elab *e, Span span);
 const char *elab_type_text(Elab *e, const Type *type);
-const char *elab_marks_text(Elab *e, const char *string); // counters as {i}
+const char *elab_plain(Elab *e, Span span, const char *string); // NULL, reported, with counters
+const char *elab_marks_text(Elab *e, const char *string);       // counters as {i}
 
 // ---- elaborate_scope.c ----
 
@@ -248,12 +180,16 @@ Item elab_update(Elab *e, const Target *target, Binding *state, Item value, Span
 Item elab_call(Elab *e, const Expr *expr, const String *path, Names names);
 bool elab_signature(Elab *e, const Stmt *function); // once, where it is defined
 
-// ---- elaborate_stmt.c ----
+// ---- elaborate_const.c ----
 
-void elab_body(Elab *e, const StmtVec *body); // to its end, or a return
 void elab_const(Elab *e, const Stmt *stmt, const Define *define);
 void elab_dim(Elab *e, const Stmt *stmt);
 void elab_assert(Elab *e, const Stmt *stmt);
+bool elab_range(Elab *e, const Range *range, int64_t *lo, int64_t *hi); // half-open: [lo, hi)
+
+// ---- elaborate_stmt.c ----
+
+void elab_body(Elab *e, const StmtVec *body); // to its end, or a return
 uint32_t elab_locs(Elab *e, Span span, const Loc **out);
 Loc elab_loc(Elab *e, Span span);
 

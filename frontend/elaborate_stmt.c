@@ -1,9 +1,9 @@
-// Statements: constants, dims, asserts, assignment, repeat, if, return, and `fused` of dumps.
+// Statements: assignment, repeat, if, return, and `fused` of dumps.
 #include "frontend/elaborate_state.h"
 
 #include <string.h>
 
-enum { DIMS_MAX = 16, TRIPS_MAX = 4096 };
+enum { TRIPS_MAX = 4096 };
 
 // ---- locations ----
 
@@ -40,138 +40,6 @@ Loc elab_loc(Elab *e, Span span) {
     return elab_locs(e, span, &loc) ? loc[0] : (Loc){0};
 }
 
-// ---- const, dim, assert ----
-
-static Item define_value(Elab *e, const Define *define) {
-    const char *text = define->value;
-    FileId file = diags_add_file(e->diags, "-D", text, strlen(text));
-    Expr *expr = parse_expr(e->arena, e->diags, file, text, strlen(text));
-    if (!expr) return item_error();
-    if (expr->kind == EXPR_NAME) return (Item){.kind = ITEM_STRING, .string = expr->name};
-    bool sign = expr->kind == EXPR_UNARY && expr->binary.op == OPERATOR_NEGATE;
-    ExprKind kind = sign ? expr->binary.left->kind : expr->kind;
-    if (kind != EXPR_INT && kind != EXPR_FLOAT && kind != EXPR_BOOL && kind != EXPR_STRING &&
-        kind != EXPR_DTYPE)
-        return elab_error(e, expr->span, "the value of -D %s must be a literal or a word",
-                          define->name);
-    return elab_constant(e, expr);
-}
-
-void elab_const(Elab *e, const Stmt *stmt, const Define *define) {
-    Item item = define ? define_value(e, define) : elab_constant(e, stmt->expr);
-    if (stmt->type && define)
-        item = elab_error(e, stmt->name.span, "-D %s: the const is a tensor", define->name);
-    Type type;
-    if (stmt->type && item.kind != ITEM_ERROR)
-        item = elab_type(e, stmt->type, &type)
-                   ? item_value(elab_const_tensor(e, &stmt->name, item, &type))
-                   : item_error();
-    scope_define(e, &stmt->name, BIND_CONST, item, "const");
-}
-
-static bool range_bound(Elab *e, const Expr *expr, int64_t *out) {
-    Item item = elab_constant(e, expr);
-    if (item.kind == ITEM_ERROR) return false;
-    if (item.kind != ITEM_INT) {
-        elab_error(e, expr->span, "a range is between ints, this is %s", item_kind_name(item));
-        return false;
-    }
-    *out = item.integer;
-    return true;
-}
-
-// Half-open: [lo, hi).
-static bool elab_range(Elab *e, const Range *range, int64_t *lo, int64_t *hi) {
-    bool from = range_bound(e, range->from, lo), to = range_bound(e, range->to, hi);
-    if (!from || !to) return false;
-    Span span = span_join(range->from->span, range->to->span);
-    if (range->inclusive && !checked_add(*hi, 1, hi)) *hi = INT64_MAX;
-    if (*lo >= 0 && *lo <= *hi && *hi <= (int64_t)1 << 31) return true;
-    elab_error(e, span,
-               *lo > *hi ? "the range ends before it begins" : "the range is not within 0..2^31");
-    return false;
-}
-
-void elab_dim(Elab *e, const Stmt *stmt) {
-    int64_t lo, hi;
-    Item item = item_error();
-    Binding *old = scope_find(e->scope, stmt->name.text);
-    if (elab_range(e, &stmt->range, &lo, &hi)) {
-        Dim dim = DIM_NONE;
-        if (lo == hi)
-            elab_error(e, stmt->span, "the range of %s is empty", stmt->name.text);
-        else if (e->dim_count++ == DIMS_MAX)
-            elab_error(e, stmt->span, "more than %d dims", DIMS_MAX);
-        else if (!old)
-            dim = dim_symbol(e->dims, stmt->name.text, lo, hi - 1);
-        if (dim != DIM_NONE) item = size_item(e, stmt->span, dim);
-    }
-    if (old && old->kind != BIND_LOST && old != scope_find_here(e->scope, stmt->name.text)) {
-        elab_error(e, stmt->name.span, "%s is defined already", stmt->name.text);
-        diag_note(e->diags, old->span, "it was defined here");
-    }
-    // A dim of one value is still a symbol to the host.
-    if (item.kind == ITEM_INT)
-        item = (Item){.kind = ITEM_SIZE, .size = dim_find(e->dims, stmt->name.text)};
-    scope_define(e, &stmt->name, BIND_DIM, item, "dim");
-}
-
-// "%" in the text marks the sizes of args, "%%" is a percent.
-static const char *assert_message(Elab *e, const String *string, Dim *arg, uint32_t *args) {
-    Text text = {0};
-    text_put(&text, "");
-    bool good = true;
-    for (uint32_t i = 0; string && i < string->parts.len && good; i++) {
-        const StringPart *part = &string->parts.at[i];
-        Item item = part->expr ? elab_expr(e, part->expr, (Names){0}) : item_error();
-        if (item.kind == ITEM_SIZE) {
-            arg[(*args)++] = item.size;
-            text_put(&text, "%");
-            continue;
-        }
-        String one = {.span = string->span};
-        vec_push(e->arena, &one.parts, *part);
-        const char *plain = elab_string(e, &one, false);
-        good = plain != NULL;
-        for (; plain && *plain; plain++) {
-            if (*plain == '%') text_put(&text, "%");
-            text_write(&text, plain, 1);
-        }
-    }
-    const char *message = good ? arena_strndup(e->arena, text.data, text.len) : NULL;
-    text_free(&text);
-    return message;
-}
-
-void elab_assert(Elab *e, const Stmt *stmt) {
-    Item item = elab_expr(e, stmt->expr, (Names){0});
-    uint32_t args = 0;
-    Dim *arg = arena_alloc(e->arena, (stmt->string ? stmt->string->parts.len : 0) * sizeof *arg);
-    const char *message = assert_message(e, stmt->string, arg, &args);
-    if (item.kind == ITEM_ERROR || !message) return;
-    if (item.kind == ITEM_BOOL) {
-        if (!item.boolean)
-            elab_error(e, stmt->expr->span, "the assert never holds%s%s", stmt->string ? ": " : "",
-                       stmt->string ? elab_excerpt(e, stmt->string->span) : "");
-        return;
-    }
-    if (item.kind != ITEM_CONDITION) {
-        elab_error(e, stmt->expr->span, "an assert is about constants and sizes, this is %s",
-                   item_kind_name(item));
-        return;
-    }
-    for (uint32_t i = 0; i < item.condition.count; i++) {
-        const Relation *relation = &item.condition.at[i];
-        graph_add_assert(e->graph, (Assertion){.left = relation->left,
-                                               .right = relation->right,
-                                               .relation = relation->relation,
-                                               .message = message,
-                                               .arg = arg,
-                                               .args = args,
-                                               .loc = elab_loc(e, stmt->span)});
-    }
-}
-
 // ---- assignment ----
 
 static const char *const unassignable[] = {
@@ -198,9 +66,9 @@ static void assign_name(Elab *e, const Target *target, Item item, Span span) {
         binding->span = target->name_span;
         binding->site = site_at(e, target->name_span, "value", target->name);
     } else {
-        elab_error(e, target->name_span, "%s is %s and cannot be assigned", target->name,
-                   unassignable[binding->kind]);
-        diag_note(e->diags, binding->span, "it was defined here");
+        elab_error_noted(e, target->name_span, binding->span, "it was defined here",
+                         "%s is %s and cannot be assigned", target->name,
+                         unassignable[binding->kind]);
     }
 }
 

@@ -192,7 +192,7 @@ ValueId elab_const_tensor(Elab *e, const Word *name, Item item, const Type *type
     NodeSpec spec = {.op = OP_CONST,
                      .loc = loc,
                      .locs = locs,
-                     .name = name->text,
+                     .name = e->frame ? elab_dotted(e, e->frame->path, name->text) : name->text,
                      .exact_name = e->dump,
                      .decl = &decl,
                      .type = type,

@@ -52,8 +52,8 @@ model m {
 #| calls2.adp:17:11: error: x: f32 has another rank than [K, 2] f32
 #|    17 |     h = B(sum(x), 1)
 #|       |           ^~~~~~
-#| calls2.adp:17:9: note: in block B
 #| calls2.adp:4:15: note: declared here
+#| calls2.adp:17:9: note: in block B
 #| calls2.adp:18:12: error: 2 targets, but the value has 1 part
 #|    18 |     q, r = B(x, 1)
 #|       |            ^~~~~~~

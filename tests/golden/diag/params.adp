@@ -40,8 +40,8 @@ model m {
 #| params.adp:6:11: error: there is a state "one.s" already
 #|     6 |     state s : [4] f32
 #|       |           ^
-#| params.adp:32:10: note: in block B at "one"
 #| params.adp:6:11: note: it was declared here
+#| params.adp:32:10: note: in block B at "one"
 #| params.adp:12:15: error: the shape of a must be constant, not [N] f32
 #|    12 |     param a : [N] f32
 #|       |               ^~~~~~~

@@ -24,6 +24,9 @@ model m {
         k : [1] f32 = x[None]
         c = "{i}"
         if i == 2 { h = x }
+        if "{i}" == "2" { h = x }
+        assert 1 < 2, "trip {i}"
+        m = gelu(x, approximate="{i}")
     }
     repeat j in 0..5000 { h = h + 1 }
     repeat k in 3..1 { h = h + 1 }
@@ -80,23 +83,35 @@ model m {
 #|    26 |         if i == 2 { h = x }
 #|       |            ^
 #| places.adp:18:5: note: in repeat i in 0..3
-#| places.adp:28:5: error: the repeat has more than 4096 trips
-#|    28 |     repeat j in 0..5000 { h = h + 1 }
+#| places.adp:27:18: error: the counter of a repeat stands only in paths and in names of tensors
+#|    27 |         if "{i}" == "2" { h = x }
+#|       |                  ^~
+#| places.adp:18:5: note: in repeat i in 0..3
+#| places.adp:28:30: error: i counts a repeat; it may stand only in strings, as "{i}"
+#|    28 |         assert 1 < 2, "trip {i}"
+#|       |                              ^
+#| places.adp:18:5: note: in repeat i in 0..3
+#| places.adp:29:33: error: the counter of a repeat stands only in paths and in names of tensors
+#|    29 |         m = gelu(x, approximate="{i}")
+#|       |                                 ^~~~~
+#| places.adp:18:5: note: in repeat i in 0..3
+#| places.adp:31:5: error: the repeat has more than 4096 trips
+#|    31 |     repeat j in 0..5000 { h = h + 1 }
 #|       |     ^~~~~~~~~~~~~~~~~~~
-#| places.adp:29:17: error: the range ends before it begins
-#|    29 |     repeat k in 3..1 { h = h + 1 }
+#| places.adp:32:17: error: the range ends before it begins
+#|    32 |     repeat k in 3..1 { h = h + 1 }
 #|       |                 ^~~~
-#| places.adp:30:20: error: a constant is needed, this is a tensor
-#|    30 |     repeat l in 0..n { h = h + 1 }
+#| places.adp:33:20: error: a constant is needed, this is a tensor
+#|    33 |     repeat l in 0..n { h = h + 1 }
 #|       |                    ^
-#| places.adp:32:24: error: g, carried through the repeat, is f16, not f32
-#|    32 |     repeat o in 0..2 { g = cast(g, f16) }
+#| places.adp:35:24: error: g, carried through the repeat, is f16, not f32
+#|    35 |     repeat o in 0..2 { g = cast(g, f16) }
 #|       |                        ^
-#| places.adp:32:5: note: in repeat o in 0..2
-#| places.adp:33:24: error: g, carried through the repeat, is [1] f32, not f32
-#|    33 |     repeat p in 0..2 { g = g[None] }
+#| places.adp:35:5: note: in repeat o in 0..2
+#| places.adp:36:24: error: g, carried through the repeat, is [1] f32, not f32
+#|    36 |     repeat p in 0..2 { g = g[None] }
 #|       |                        ^
-#| places.adp:33:5: note: in repeat p in 0..2
-#| places.adp:34:5: error: return stands in fns and blocks, not in a repeat
-#|    34 |     return x
+#| places.adp:36:5: note: in repeat p in 0..2
+#| places.adp:37:5: error: return stands in fns and blocks, not in a repeat
+#|    37 |     return x
 #|       |     ^~~~~~~~
