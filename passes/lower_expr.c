@@ -58,13 +58,16 @@ static bool expr_same_shape(const View *view, uint8_t rank, const Dim *size) {
 // A view of a value's logical shape, as seen in the space.
 static bool expr_in_space(Lower *l, View *view, const Space *space) {
     View moved;
-    bool as_is = !space->permuted || view->rank == space->shape_rank;
-    if (!as_is || expr_elements(l, view->rank, view->size) !=
-                      expr_elements(l, space->shape_rank, space->shape)) {
+    if (expr_elements(l, view->rank, view->size) !=
+        expr_elements(l, space->shape_rank, space->shape)) {
         if (!view_broadcast(l->dims, view, space->shape_rank, space->shape, &moved)) return false;
         *view = moved;
     }
     if (space->permuted) {
+        if (!expr_same_shape(view, space->shape_rank, space->shape)) { // axes of another split
+            if (!view_reshape(l->dims, view, space->shape_rank, space->shape, &moved)) return false;
+            *view = moved;
+        }
         if (!view_permute(l->dims, view, space->axes, &moved)) return false;
         *view = moved;
     }

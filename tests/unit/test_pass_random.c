@@ -1,5 +1,6 @@
 // Random graphs: every pass keeps their values and the verifier's rules. A failure names its graph;
-// ADEPT_RANDOM_GRAPHS=n runs n of them instead of the usual number.
+// ADEPT_RANDOM_GRAPHS=n runs n of them instead of the usual number, ADEPT_RANDOM_GRAPH=i just that
+// one, and shows what it became.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 
 #include "tests/support/graph_make.h"
 #include "tests/support/pass_run.h"
+#include "tests/support/program_run.h"
 
 typedef struct Random {
     Graph *g;
@@ -204,20 +206,58 @@ static Graph *random_graph(uint64_t seed) {
     return r.g;
 }
 
+// Which graphs: the first `usual`, or as the environment says.
+static void range(unsigned usual, unsigned *first, unsigned *last) {
+    const char *count = getenv("ADEPT_RANDOM_GRAPHS"), *one = getenv("ADEPT_RANDOM_GRAPH");
+    *first = one ? (unsigned)atoi(one) : 0;
+    *last = one ? *first + 1 : count ? (unsigned)atoi(count) : usual;
+}
+
+static void show(const Graph *g) {
+    Text text = {0};
+    graph_print(g, &text);
+    print_message("%s", text.data);
+    text_free(&text);
+}
+
 static void test_random(void **state) {
     (void)state;
-    const char *wanted = getenv("ADEPT_RANDOM_GRAPHS");
-    unsigned count = wanted ? (unsigned)atoi(wanted) : 150;
+    unsigned first, last;
+    range(150, &first, &last);
     static const char *const passes[] = {NULL, "decompose,fold-views,fuse",
                                          "simplify,decompose,push-moves,fold-views,fuse"};
-    for (unsigned seed = 0; seed < count; seed++) {
+    for (unsigned seed = first; seed < last; seed++) {
         Graph *g = random_graph(seed);
         g = pass_run_checked(g, passes[seed % 3], 1 + seed % 4, 1e-5);
         graph_destroy(g);
     }
 }
 
+// The same graphs as kernels, run by the interpreter.
+static void test_programs(void **state) {
+    (void)state;
+    unsigned first, last;
+    range(40, &first, &last);
+    static const char *const disabled[] = {NULL, "push-moves", "simplify,push-moves,tidy"};
+    for (unsigned seed = first; seed < last; seed++) {
+        int64_t symbols[64];
+        for (unsigned i = 0; i < 64; i++) symbols[i] = 1 + seed % 4;
+        PassOptions options = pass_options();
+        options.disable = disabled[seed % 3];
+        Diags *diags = diags_create();
+        Graph *g = pass_run_all(random_graph(seed), &options, diags, NULL);
+        assert_non_null(g);
+        if (last == first + 1) show(g);
+        ProgramCheck check = {
+            .target = seed % 2 ? "portable" : "h200", .symbols = symbols, .tolerance = 2e-4};
+        program_check(g, &check);
+        graph_destroy(g);
+        diags_destroy(diags);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random),
+                                       cmocka_unit_test(test_programs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
