@@ -1,5 +1,6 @@
 #include "passes/lower_math.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -8,6 +9,31 @@ static KVal math_polynomial(KBuilder *b, KVal x, const float *coefficient, unsig
     KVal sum = k_f32(b, coefficient[0]);
     for (unsigned i = 1; i < count; i++) sum = k_fma(b, sum, x, k_f32(b, coefficient[i]));
     return sum;
+}
+
+// Drivers that read an exponent's bits would give a subnormal's logarithm as that of 2^-127:
+// neither its own, nor the one of zero.
+static KVal math_flush(KBuilder *b, KVal x) {
+    return k_select(b, k_flt(b, k_fabs(b, x), k_f32(b, FLT_MIN)), k_f32(b, 0), x);
+}
+
+KVal math_log(KBuilder *b, KVal x) {
+    return k_log(b, math_flush(b, x));
+}
+
+// The upper half of x's digits.
+static KVal math_high(KBuilder *b, KVal x) {
+    return k_as_f32(b, k_and(b, k_as_i32(b, x), k_i32(b, ~0xfff)));
+}
+
+// Halves of 12 digits have exact products, and what is left after each subtraction fits 24 digits.
+KVal math_rest(KBuilder *b, KVal x, KVal n, KVal y) {
+    KVal n_high = math_high(b, n), y_high = math_high(b, y);
+    KVal n_low = k_fsub(b, n, n_high), y_low = k_fsub(b, y, y_high);
+    KVal rest = k_fsub(b, x, k_fmul(b, n_high, y_high));
+    rest = k_fsub(b, rest, k_fmul(b, n_high, y_low));
+    rest = k_fsub(b, rest, k_fmul(b, n_low, y_high));
+    return k_fsub(b, rest, k_fmul(b, n_low, y_low));
 }
 
 // Near zero an odd polynomial keeps relative accuracy; beyond, 1 - 2 / (e^2|x| + 1), whose error
@@ -97,7 +123,7 @@ KVal math_pow(KBuilder *b, KVal x, KVal y) {
         return power < 0 ? k_fdiv(b, k_f32(b, 1), result) : result;
     }
     KVal zero = k_f32(b, 0), one = k_f32(b, 1);
-    KVal result = k_exp2(b, k_fmul(b, y, k_log2(b, x)));
+    KVal result = k_exp2(b, k_fmul(b, y, k_log2(b, math_flush(b, x))));
     result = k_select(b, k_or(b, k_feq(b, y, zero), k_feq(b, x, one)), one, result);
     return k_select(b, k_flt(b, x, zero), k_f32(b, NAN), result);
 }

@@ -4,10 +4,13 @@
 
 #include "ir/kernel_build.h"
 
+KVal math_log(KBuilder *b, KVal x);  // subnormals are zero
 KVal math_tanh(KBuilder *b, KVal x); // 2^-20 absolute, and relative near zero
 KVal math_erf(KBuilder *b, KVal x);  // 2^-20 absolute, and relative near zero
 KVal math_sin(KBuilder *b, KVal x);  // 2^-20 absolute for |x| <= 2^17
 KVal math_cos(KBuilder *b, KVal x);
+// x - n y for whole n below 2^24 next to x / y: exact, with or without a fused multiply-add.
+KVal math_rest(KBuilder *b, KVal x, KVal n, KVal y);
 // x^y: repeated multiplication where y is a constant integer in -16..16, else exp2(y log2 x) with
 // NaN for negative x.
 KVal math_pow(KBuilder *b, KVal x, KVal y);

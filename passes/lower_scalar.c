@@ -56,17 +56,17 @@ static KVal scalar_div(ScalarCall *s, KVal x, KVal y) {
 static KVal scalar_float_floordiv(KBuilder *b, KVal x, KVal y) {
     KVal zero = k_f32(b, 0), one = k_f32(b, 1);
     KVal quotient = k_floor(b, k_fdiv(b, x, y));
-    KVal rest = k_fma(b, k_fneg(b, quotient), y, x);
+    KVal rest = math_rest(b, x, quotient, y);
     KVal along = k_select(b, k_flt(b, y, zero), k_fneg(b, rest), rest);
     KVal low = k_select(b, k_flt(b, along, zero), k_fsub(b, quotient, one), quotient);
     return k_select(b, k_fge(b, along, k_fabs(b, y)), k_fadd(b, quotient, one), low);
 }
 
-// Remainder toward zero by one fused step, then brought into [0, |y|) in y's direction.
+// Remainder toward zero, then brought into [0, |y|) in y's direction.
 static KVal scalar_float_rem(KBuilder *b, KVal x, KVal y) {
     KVal zero = k_f32(b, 0), size = k_fabs(b, y), negative = k_flt(b, y, zero);
     KVal quotient = k_trunc(b, k_fdiv(b, x, y));
-    KVal rest = k_fma(b, k_fneg(b, quotient), y, x);
+    KVal rest = math_rest(b, x, quotient, y);
     rest = k_select(b, k_feq(b, quotient, zero), x, rest); // also where y is infinite
     KVal along = k_select(b, negative, k_fneg(b, rest), rest);
     KVal high = k_select(b, k_fge(b, along, size), k_fsub(b, along, size), along);
@@ -170,7 +170,7 @@ static KVal scalar_exp(ScalarCall *s, KVal x) {
     return k_exp(s->b, x);
 }
 static KVal scalar_log(ScalarCall *s, KVal x) {
-    return k_log(s->b, x);
+    return math_log(s->b, x);
 }
 static KVal scalar_sqrt(ScalarCall *s, KVal x) {
     return k_sqrt(s->b, x);
