@@ -52,7 +52,7 @@ static double now(void) {
 // A stage after the graph passes is over: its time, and its text among the dumps.
 static bool stage_done(Pipeline *pipeline, const char *name, double start, TextStage stage) {
     if (pipeline->options.time_passes) sink_time(pipeline, name, now() - start);
-    if (!pipeline->options.dump_dir || stage > TEXT_GRAPH) return true;
+    if (!pipeline->options.dump_dir) return true;
     Text text = {0};
     char *file =
         arena_printf(pipeline->arena, "%02u-%s.adp", pipeline->options.passes.dumped++, name);
@@ -188,6 +188,7 @@ static bool lower(Pipeline *pipeline) {
 }
 
 bool pipeline_reach(Pipeline *pipeline, TextStage stage) {
+    bool verify = pipeline->options.passes.verify_each;
     if (pipeline->loaded == TEXT_GRAPH && !pipeline->plan && !run_passes(pipeline)) return false;
     if (stage == TEXT_GRAPH) return true;
     if (pipeline->stopped) {
@@ -195,8 +196,10 @@ bool pipeline_reach(Pipeline *pipeline, TextStage stage) {
         return false;
     }
     if (!pipeline->plan && !make_plan(pipeline)) return false;
+    if (verify && !plan_verify(pipeline->plan, pipeline->diags)) return false;
     if (stage == TEXT_PLAN) return true;
-    return pipeline->program || lower(pipeline);
+    if (!pipeline->program && !lower(pipeline)) return false;
+    return !verify || program_verify(pipeline->program, pipeline->diags);
 }
 
 void pipeline_print(const Pipeline *pipeline, TextStage stage, Text *out) {

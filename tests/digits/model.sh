@@ -29,6 +29,21 @@ for count in 1 7 256; do
     out_has "check logits: largest difference"
 done
 
+# Another tile in the plan gives other grids and the same labels.
+expect 0 compile $digits/lenet5.adp --emit=plan -o "$scratch/plan.adp"
+grep -q 'step k0' "$scratch/plan.adp" || fail "no step k0 in the plan"
+sed '/step k0/,/}/s/tile_m=8, tile_n=128/tile_m=16, tile_n=64/' "$scratch/plan.adp" >"$scratch/edited.adp"
+! cmp -s "$scratch/plan.adp" "$scratch/edited.adp" || fail "nothing was edited"
+expect 0 opt "$scratch/edited.adp" --emit=package -o "$scratch/edited.adx"
+for name in lenet5 edited; do
+    expect 0 inspect "$scratch/$name.adx"
+    grep -A 9 '^step k0' "$scratch/out" | grep grid >"$scratch/$name.grid"
+    expect 0 run "$scratch/$name.adx" --weights $weights --in image=$digits/digits_images.npy \
+        --out label="$scratch/$name.npy"
+done
+! cmp -s "$scratch/lenet5.grid" "$scratch/edited.grid" || fail "the grid is the same"
+cmp "$scratch/lenet5.npy" "$scratch/edited.npy" || fail "another tile gives other labels"
+
 # The emitted kernels and their manifest are enough for any Vulkan program.
 expect 0 compile $digits/lenet5.adp --emit=spirv --dim N=360 -o "$scratch/spirv"
 for file in "$scratch"/spirv/*.spv; do
