@@ -151,7 +151,13 @@ void states_visit(const Plan *plan, WeightVisit *visit, void *user) {
 void consts_write(const Plan *plan, Text *out) {
     static const char zeros[256];
     const Graph *g = plan->graph;
-    for (NodeId id = 1; id < g->nodes.len; id++) {
+    int64_t total = 0;
+    if (plan->const_bytes) dim_is_const(g->dims, plan->const_bytes, &total);
+    while (out->len < (size_t)total) {
+        size_t gap = (size_t)total - out->len;
+        text_write(out, zeros, gap < sizeof zeros ? gap : sizeof zeros);
+    }
+    for (NodeId id = 1; id < g->nodes.len; id++) { // placed in any order
         const Node *node = graph_node(g, id);
         if (node->kind != NODE_OP || node->op != OP_CONST) continue;
         const Placement *place = plan_placement(plan, node->result[0]);
@@ -160,14 +166,9 @@ void consts_write(const Plan *plan, Text *out) {
         const Type *type = &graph_value(g, node->result[0])->type;
         dim_is_const(g->dims, place->offset, &offset);
         dim_is_const(g->dims, type_elements(g->dims, type), &elements);
-        while (out->len < (size_t)offset) {
-            size_t gap = (size_t)offset - out->len;
-            text_write(out, zeros, gap < sizeof zeros ? gap : sizeof zeros);
-        }
         for (int64_t i = 0; i < elements; i++) {
-            uint8_t bytes[4];
-            number_store(type->dtype, node->decl->const_data[i], bytes);
-            text_write(out, bytes, dtype_bytes(type->dtype));
+            int64_t at = offset + i * dtype_bytes(type->dtype);
+            number_store(type->dtype, node->decl->const_data[i], out->data + at);
         }
     }
 }

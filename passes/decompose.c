@@ -107,8 +107,28 @@ static bool split(Rewrite *rewrite, Builder *b, const Node *node) {
     return true;
 }
 
-static DecomposeFn *rule_of(const Node *node) {
+// A weight stored in another dtype: read as stored, then brought to the logical dtype.
+static ValueId decompose_param(Rewrite *rewrite, Builder *b, const Node *node) {
+    Type type = node_type(rewrite, node), stored = type;
+    stored.dtype = node->decl->stored;
+    NodeSpec spec = {.op = OP_PARAM,
+                     .decl = node->decl,
+                     .type = &stored,
+                     .name = arena_printf(b->g->arena, "%s.stored", b->name),
+                     .loc = node->loc,
+                     .locs = node->locs};
+    NodeId param = graph_add(b->g, b->diags, &spec);
+    return param ? decompose_finish(b, graph_result(b->g, param, 0), type.dtype) : 0;
+}
+
+static bool stored_otherwise(const Graph *g, const Node *node) {
+    DType logical = graph_value(g, node->result[0])->type.dtype;
+    return node->decl->stored && node->decl->stored != logical;
+}
+
+static DecomposeFn *rule_of(const Graph *g, const Node *node) {
     switch (node->op) {
+    case OP_PARAM: return stored_otherwise(g, node) ? decompose_param : NULL;
     case OP_SOFTMAX:
     case OP_LOG_SOFTMAX: return decompose_softmax;
     case OP_LAYER_NORM:
@@ -140,7 +160,7 @@ static bool decompose_node(Rewrite *rewrite, NodeId id, bool *done) {
         *done = true;
         return split(rewrite, &b, node);
     }
-    DecomposeFn *rule = rule_of(node);
+    DecomposeFn *rule = rule_of(rewrite->from, node);
     if (!rule) return true;
     ValueId value = rule(rewrite, &b, node);
     if (!value) return false;

@@ -122,3 +122,4 @@ KVal lower_smaller(KBuilder *b, DType dtype, KVal x, KVal y);
 bool lower_map(Lower *l);
 bool lower_row(Lower *l);
 bool lower_contract(Lower *l);
+bool lower_attention(Lower *l);

@@ -12,6 +12,7 @@ static const LowerFamily lower_families[] = {
     {"map", lower_map},
     {"row", lower_row},
     {"contract", lower_contract},
+    {"attention", lower_attention},
 };
 
 static bool lower_alternative(Plan *plan, Program *program, Diags *diags, const PlanStep *step,

@@ -33,13 +33,14 @@ static Dim memory_bytes(Memory *m, ValueId value) {
     return type_bytes(m->dims, &graph_value(m->graph, value)->type);
 }
 
-// The next bytes of a block, one copy for each trip of the repeats around the value's node.
+// The next bytes of a block, one copy for each trip of the repeats around the value's node;
+// constants are the same in all trips.
 static void memory_append(Memory *m, ValueId value, BufferKind kind) {
     DimTable *dims = m->dims;
     Dim bytes = memory_bytes(m, value), stride = dim_align_up(dims, bytes, BLOCK_ALIGN);
     Dim *end = m->blocks[kind], offset = *end;
     RegionId region = graph_node(m->graph, graph_value(m->graph, value)->node)->region;
-    for (; region;) {
+    for (; region && kind != BUF_CONST;) {
         NodeId owner = m->graph->regions.at[region].owner;
         if (!owner) break;
         const Node *node = graph_node(m->graph, owner);

@@ -36,6 +36,7 @@ static const ScheduleFamily schedule_families[] = {
     {"map", schedule_map},
     {"row", schedule_row},
     {"contract", schedule_contract},
+    {"attention", schedule_attention},
 };
 
 static const Candidate *schedule_choose(ScheduleSite *site) {

@@ -25,6 +25,7 @@ typedef struct ScheduleSite {
 void schedule_map(ScheduleSite *site);
 void schedule_row(ScheduleSite *site);
 void schedule_contract(ScheduleSite *site);
+void schedule_attention(ScheduleSite *site);
 
 void schedule_add(ScheduleSite *site, Schedule schedule, double cost, const char *why);
 // A size to reckon with: the value of a constant; of others a typical one within their bounds.

@@ -8,7 +8,7 @@ model m {
     c5 = relu(x) at "path"
     c6 = (x)(3)
     c7 = slice(x)
-    c8 = scaled_dot_product_attention(x, x, x)
+    c8 = quantize_linear(x, x)
     c9 = take(x, t)
     d1 = take(x, t, axis=9)
     d2 = where(x, x, x)
@@ -37,9 +37,9 @@ model m {
 #| arguments2.adp:10:10: error: slice is no op of model files
 #|    10 |     c7 = slice(x)
 #|       |          ^~~~~
-#| arguments2.adp:11:10: error: scaled_dot_product_attention is not supported yet
-#|    11 |     c8 = scaled_dot_product_attention(x, x, x)
-#|       |          ^~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#| arguments2.adp:11:10: error: quantize_linear is not supported yet
+#|    11 |     c8 = quantize_linear(x, x)
+#|       |          ^~~~~~~~~~~~~~~
 #| arguments2.adp:12:10: error: take needs axis
 #|    12 |     c9 = take(x, t)
 #|       |          ^~~~
