@@ -1,4 +1,5 @@
-# Is the second file what the first one expects? A line "..." there stands for any lines.
+# Is the second file what the first one expects? A line "..." there stands for any lines, " ..." at
+# the end of a line for any rest of it.
 # usage: awk -f matches.awk EXPECTATION OUTPUT
 
 NR == FNR {
@@ -8,10 +9,15 @@ NR == FNR {
 }
 { have[++lines] = $0 }
 
+function same(got, wanted) {
+    if (wanted ~ / \.\.\.$/) return index(got, substr(wanted, 1, length(wanted) - 3)) == 1
+    return got == wanted
+}
+
 function stands(chunk, at,    i) {
     if (at < 1 || at + size[chunk] - 1 > lines) return 0
     for (i = 1; i <= size[chunk]; i++)
-        if (have[at + i - 1] != want[chunk, i]) return 0
+        if (!same(have[at + i - 1], want[chunk, i])) return 0
     return 1
 }
 

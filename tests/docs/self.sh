@@ -47,6 +47,8 @@ commands 0 "${f}sh" 'printf "a\nb\nc\n"' "$f" "${f}text output" a ... "$f"
 commands 1 "${f}sh" 'printf "a\nb\nc\n"' "$f" "${f}text output" ... b "$f"
 commands 1 "${f}sh" 'printf "a\nb\nc\n"' "$f" "${f}text output" a ... d "$f"
 commands 1 "${f}sh" 'printf "a\nb\nc\n"' "$f" "${f}text output" ... c ... b ... "$f"
+commands 0 "${f}sh" 'echo one two three' "$f" "${f}text output" 'one two ...' "$f"
+commands 1 "${f}sh" 'echo one two three' "$f" "${f}text output" 'one three ...' "$f"
 
 links() { # WANTED TEXT
     printf '# A title\n\n%s\n' "$2" >"$root/docs/a.md"
