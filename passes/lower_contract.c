@@ -4,7 +4,10 @@
 // Loaders read operands through their views (and maps before them), so that convolution is this
 // program with an unfolded view; an epilogue turns sums into what is stored. Rows and columns past
 // the end repeat the last one and are not stored; past the end of K operands are 0.
-#include "passes/contract_shape.h"
+#include <string.h>
+
+#include "passes/lower_contract.h"
+#include "passes/lower_coop.h"
 #include "passes/lower_reduce.h"
 
 enum { REG_MAX = 16, SLOTS_MAX = 64 };
@@ -293,17 +296,14 @@ static void contract_sums(Contract *c) {
     k_loop_end(b, now, c->acc);
 }
 
-// The sum as the contract's result type holds it.
-static KVal contract_result(Contract *c, KVal sum) {
-    Lower *l = c->l;
-    DType to = graph_value(l->graph, c->shape.result)->type.dtype;
-    if (!c->is_float) return lower_cast(l->b, sum, DT_I32, to);
+KVal contract_result(Lower *l, const ContractShape *shape, KVal sum) {
+    DType to = graph_value(l->graph, shape->result)->type.dtype;
+    bool is_float = dtype_is_float(graph_value(l->graph, shape->x)->type.dtype);
+    if (!is_float) return lower_cast(l->b, sum, DT_I32, to);
     return l->plan->strict_rounding ? lower_round(l->b, sum, to) : sum;
 }
 
-// Narrows *inside where the last tile reaches past the end.
-static void contract_limit(Contract *c, KVal index, Dim extent, unsigned tile, KVal *inside) {
-    Lower *l = c->l;
+void contract_limit(Lower *l, KVal index, Dim extent, unsigned tile, KVal *inside) {
     if (dim_divides(l->dims, tile, extent)) return;
     KVal here = k_slt(l->b, index, lower_dim(l, extent));
     *inside = *inside ? k_and(l->b, *inside, here) : here;
@@ -315,15 +315,15 @@ static void contract_store(Contract *c, const ValueList *stores, unsigned i, uns
     KBuilder *b = l->b;
     KVal inside = 0;
     KVal m = k_iadd(b, c->first_m, contract_row(c, i));
-    contract_limit(c, m, c->shape.m, c->s->tile_m, &inside);
+    contract_limit(l, m, c->shape.m, c->s->tile_m, &inside);
     KVal n = k_iadd(b, c->first_n, contract_col(c, j));
-    contract_limit(c, n, c->shape.n, c->s->tile_n, &inside);
+    contract_limit(l, n, c->shape.n, c->s->tile_n, &inside);
     KVal sum = c->acc[(i * c->s->reg_n + j) / c->lanes_n];
     if (lanes < c->lanes_n) sum = k_extract(b, sum, j % c->lanes_n);
     if (inside) k_if_begin(b, inside);
     Point point = point_make(&c->sums, (uint8_t)lanes);
     point.index[0] = c->batch, point.index[1] = m, point.index[2] = n;
-    point_set(l, &point, c->shape.result, contract_result(c, sum));
+    point_set(l, &point, c->shape.result, contract_result(l, &c->shape, sum));
     for (uint32_t r = 0; r < stores->len; r++) lower_result(l, stores->at[r], &point);
     if (inside) k_if_end(b, 0, NULL, NULL);
 }
@@ -337,10 +337,10 @@ static void contract_store_window(Contract *c, const ValueList *stores, unsigned
     unsigned cells = c->shape.cells;
     KVal inside = 0, state[2];
     KVal m = k_iadd(b, c->first_m, contract_row(c, i));
-    contract_limit(c, m, c->shape.m, c->s->tile_m, &inside);
+    contract_limit(l, m, c->shape.m, c->s->tile_m, &inside);
     KVal column = k_iadd(b, c->first_n, contract_col(c, j));
     KVal window = k_udiv(b, column, k_i32(b, (int32_t)cells));
-    contract_limit(c, window, c->shape.windows, c->s->tile_n / cells, &inside);
+    contract_limit(l, window, c->shape.windows, c->s->tile_n / cells, &inside);
     if (inside) k_if_begin(b, inside);
     fold_start(l, &fold, 1, state);
     for (unsigned cell = 0; cell < cells; cell++) {
@@ -350,7 +350,7 @@ static void contract_store_window(Contract *c, const ValueList *stores, unsigned
         contract_column(c, window, k_i32(b, (int32_t)cell), &point.index[2], &at);
         unsigned element = i * c->s->reg_n + j + cell;
         KVal sum = k_extract(b, c->acc[element / c->lanes_n], element % c->lanes_n);
-        point_set(l, &point, c->shape.result, contract_result(c, sum));
+        point_set(l, &point, c->shape.result, contract_result(l, &c->shape, sum));
         KVal value = lower_value(l, c->shape.pooled, &point);
         if (at.valid) value = k_select(b, at.valid, value, at.pad);
         fold_value(l, &fold, state, value, k_i32(b, (int32_t)cell));
@@ -379,17 +379,21 @@ static void contract_epilogue(Contract *c) {
         }
 }
 
+Space contract_sums_space(Lower *l, const ContractShape *shape) {
+    const Type *type = &graph_value(l->graph, shape->result)->type;
+    Space space = space_of(l, type->rank, type->size);
+    space.rank = 3;
+    space.size[0] = shape->batch, space.size[1] = shape->m, space.size[2] = shape->n;
+    if (!shape->scattered) return space;
+    space.rank = (uint8_t)(2 + shape->n_axes);
+    for (uint8_t a = 0; a < shape->n_axes; a++) space.size[2 + a] = shape->n_size[a];
+    return space;
+}
+
 static void contract_spaces(Contract *c) {
     Lower *l = c->l;
     const ContractShape *shape = &c->shape;
-    const Type *type = &graph_value(l->graph, shape->result)->type;
-    c->sums = space_of(l, type->rank, type->size);
-    c->sums.rank = 3;
-    c->sums.size[0] = shape->batch, c->sums.size[1] = shape->m, c->sums.size[2] = shape->n;
-    if (shape->scattered) {
-        c->sums.rank = (uint8_t)(2 + shape->n_axes);
-        for (uint8_t a = 0; a < shape->n_axes; a++) c->sums.size[2 + a] = shape->n_size[a];
-    }
+    c->sums = contract_sums_space(l, shape);
     if (!shape->pool) return;
     const Node *reduce = graph_node(l->graph, shape->pool);
     const Type *pooled = &graph_value(l->graph, reduce->result[0])->type;
@@ -437,6 +441,7 @@ static void contract_place(Contract *c, Dim tiles_m, Dim tiles_n, Dim groups) {
 }
 
 bool lower_contract(Lower *l) {
+    if (l->schedule->form && strcmp(l->schedule->form, "coop") == 0) return lower_coop(l);
     Contract *c = arena_alloc(l->arena, sizeof *c);
     c->l = l, c->s = l->schedule;
     if (!contract_shape(l->graph, l->node, &c->shape)) {

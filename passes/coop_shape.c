@@ -1,0 +1,194 @@
+#include "passes/coop_shape.h"
+
+#include "passes/build.h"
+
+// The operand's view as [batch, slow, fast].
+static bool coop_view(Graph *g, const ContractShape *shape, CoopOperand *o) {
+    View view, moved;
+    if (!graph_view(g, o->value, &o->base, &view)) return false;
+    uint8_t axes[RANK_MAX], at = shape->batch_axes;
+    if (!o->k_fast) {
+        for (uint8_t a = 0; a < view.rank; a++) axes[a] = a;
+        for (uint8_t a = 0; a < shape->k_axes; a++)
+            axes[at++] = (uint8_t)(shape->batch_axes + o->others + a);
+        for (uint8_t a = 0; a < o->others; a++) axes[at++] = (uint8_t)(shape->batch_axes + a);
+        if (!view_permute(g->dims, &view, axes, &moved)) return false;
+        view = moved;
+    }
+    Dim size[3] = {shape->batch, o->k_fast ? o->rows : shape->k, o->k_fast ? shape->k : o->rows};
+    return view_reshape(g->dims, &view, 3, size, &o->view);
+}
+
+// The view with `unit` neighbours along the last axis for one element.
+static bool coop_moves(Graph *g, const View *view, unsigned unit, View *out) {
+    DimTable *dims = g->dims;
+    Dim by = dim_const(dims, unit), size;
+    if (view->inner || !view_is_vectorizable(dims, view, unit) ||
+        !dim_exact_div(dims, view->size[2], by, &size))
+        return false;
+    *out = *view;
+    out->size[2] = size;
+    int fast = view->digits - 1;
+    while (fast >= 0 && dim_is(dims, view->digit[fast].size, 1)) fast--;
+    if (fast < 0 || view->digit[fast].axis != 2 || !dim_is(dims, view->digit[fast].stride, 1))
+        return false;
+    for (uint8_t i = 0; i < view->guards; i++)
+        for (uint8_t t = 0; t < view->guard[i].terms; t++)
+            if (view->guard[i].term[t].digit == fast) return false;
+    for (int d = 0; d < view->digits; d++) {
+        Digit *digit = &out->digit[d];
+        if (dim_is(dims, digit->size, 1) || dim_is(dims, digit->stride, 0)) continue;
+        Dim *divided = d == fast ? &digit->size : &digit->stride;
+        if (!dim_exact_div(dims, *divided, by, divided)) return false;
+    }
+    return dim_is(dims, view->offset, 0) || dim_exact_div(dims, view->offset, by, &out->offset);
+}
+
+// Whether one digit alone is the K axis, so that an address grows evenly with k.
+static bool coop_linear(Graph *g, const CoopOperand *o, Dim *k_bytes) {
+    const View *view = &o->view;
+    int found = -1;
+    for (int d = 0; d < view->digits; d++) {
+        if (view->digit[d].axis != (o->k_fast ? 2 : 1) || dim_is(g->dims, view->digit[d].size, 1))
+            continue;
+        if (found >= 0) return false;
+        found = d;
+    }
+    if (found < 0 || view->inner) return false;
+    for (uint8_t i = 0; i < view->guards; i++)
+        for (uint8_t t = 0; t < view->guard[i].terms; t++)
+            if (view->guard[i].term[t].digit == found) return false;
+    Dim stride = view->digit[found].stride;
+    *k_bytes = dim_mul(g->dims, stride, dim_const(g->dims, dtype_bytes(o->dtype)));
+    return *k_bytes != DIM_NONE && dim_bounds(g->dims, stride).lo >= 0;
+}
+
+static bool coop_guarded(const View *view) {
+    for (; view; view = view->inner)
+        if (view->guards) return true;
+    return false;
+}
+
+static bool coop_operand(Graph *g, NodeId fused, const ContractShape *shape, bool columns,
+                         CoopOperand *o) {
+    *o = (CoopOperand){.value = columns ? shape->y : shape->x, .columns = columns};
+    const Type *type = &graph_value(g, o->value)->type;
+    o->dtype = type->dtype;
+    o->others = columns ? shape->n_axes : shape->m_axes;
+    o->rows = columns ? shape->n : shape->m;
+    o->k_fast = contract_k_fast(g, shape, o->value);
+    if (!coop_view(g, shape, o)) return false;
+    NodeId from = graph_value(g, o->base)->node;
+    const Node *node = graph_node(g, from);
+    bool inner = from && node->region == graph_node(g, fused)->body;
+    bool made = from && node->kind == NODE_OP && (node->op == OP_FULL || node->op == OP_ARANGE);
+    o->in_memory = !inner && !made;
+    if (!o->in_memory) return true;
+    const Type *base = &graph_value(g, o->base)->type;
+    if (base->dtype != o->dtype) return false;
+    // Elements are counted in 31 bits; guarded ones are not worth more care.
+    unsigned unit = COOP_MOVE / dtype_bytes(o->dtype);
+    int64_t most = dim_bounds(g->dims, type_elements(g->dims, base)).hi;
+    o->vector = most / unit < INT32_MAX && coop_moves(g, &o->view, unit, &o->moves);
+    o->linear = o->vector && coop_linear(g, o, &o->k_bytes);
+    int64_t limit = INT32_MAX / dtype_bytes(o->dtype);
+    return o->vector || !coop_guarded(&o->view) || most < limit;
+}
+
+bool coop_shape(Graph *g, NodeId fused, CoopShape *out) {
+    ContractShape *shape = &out->contract;
+    if (!contract_shape(g, fused, shape) || shape->pool) return false;
+    out->ab = graph_value(g, shape->x)->type.dtype;
+    if (graph_value(g, shape->y)->type.dtype != out->ab) return false;
+    if (out->ab != DT_F16 && out->ab != DT_BF16 && out->ab != DT_I8 && out->ab != DT_U8)
+        return false;
+    out->acc = dtype_is_float(out->ab) ? DT_F32 : DT_I32;
+    if (dim_bounds(g->dims, shape->k).lo < 1) return false; // there is a first element to read
+    return coop_operand(g, fused, shape, false, &out->x) &&
+           coop_operand(g, fused, shape, true, &out->y);
+}
+
+static unsigned coop_smaller(unsigned a, unsigned b) {
+    return a < b ? a : b;
+}
+
+CoopTile coop_tile(const CoopOperand *operand, const Schedule *s) {
+    unsigned bytes = dtype_bytes(operand->dtype);
+    CoopTile t = {.rows = operand->columns ? s->tile_n : s->tile_m, .depth = s->tile_k};
+    t.parts = 1, t.buffers = s->stages > 1 ? 2 : 1;
+    // Rows along K are fetched 64 bytes at a time where a step is shorter.
+    if (t.buffers == 2 && operand->k_fast && s->tile_k * bytes <= 32) t.parts = 2;
+    t.depth *= t.parts;
+    t.lines = operand->k_fast ? t.rows : t.depth;
+    t.line = (operand->k_fast ? t.depth : t.rows) * bytes / COOP_MOVE;
+    t.pitch = (t.line | 1) * 4;
+    t.words = t.lines * t.pitch;
+    unsigned fragment = operand->columns ? s->frag_n : s->frag_m;
+    t.lanes = coop_smaller((operand->k_fast ? s->frag_k : fragment) * bytes / 4, 4);
+    return t;
+}
+
+uint32_t coop_staging(const CoopShape *shape, const Schedule *s, unsigned *fragments) {
+    unsigned warps = s->local / s->subgroup, across = s->warp_n / s->frag_n;
+    CoopTile x = coop_tile(&shape->x, s), y = coop_tile(&shape->y, s);
+    unsigned room = x.words * x.buffers;
+    if (room < y.words * y.buffers) room = y.words * y.buffers;
+    while (across > 1 &&
+           (s->warp_n / s->frag_n % across || warps * s->frag_m * (across * s->frag_n + 4) > room))
+        across--;
+    *fragments = across;
+    return warps * s->frag_m * (across * s->frag_n + 4);
+}
+
+uint32_t coop_shared_bytes(const CoopShape *shape, const Schedule *s) {
+    CoopTile x = coop_tile(&shape->x, s), y = coop_tile(&shape->y, s);
+    unsigned fragments, words_x = x.words * x.buffers, words_y = y.words * y.buffers;
+    unsigned staging = coop_staging(shape, s, &fragments);
+    unsigned *larger = words_x >= words_y ? &words_x : &words_y;
+    if (*larger < staging) *larger = staging;
+    return (words_x + words_y) * 4;
+}
+
+static bool coop_has_fragment(const Target *target, const CoopShape *shape, const Schedule *s) {
+    for (uint32_t i = 0; i < target->fragments; i++) {
+        const FragmentShape *f = &target->fragment[i];
+        if (f->m == s->frag_m && f->n == s->frag_n && f->k == s->frag_k && f->ab == shape->ab &&
+            f->acc == shape->acc)
+            return true;
+    }
+    return false;
+}
+
+static bool coop_fits_side(const CoopOperand *o, const Schedule *s) {
+    CoopTile t = coop_tile(o, s);
+    unsigned bytes = dtype_bytes(o->dtype);
+    unsigned fast = o->k_fast ? t.depth : t.rows;
+    unsigned moves = t.lines * t.line / t.parts;
+    return fast * bytes % COOP_MOVE == 0 && t.lines % t.parts == 0 && moves <= 16 * s->local;
+}
+
+const char *coop_refuses(const CoopShape *shape, const Schedule *s, const Target *target) {
+    if (!s->frag_m || !s->frag_n || !s->frag_k || !coop_has_fragment(target, shape, s))
+        return "the target lists no such fragment";
+    if (!s->subgroup || s->subgroup < target->subgroup_min || s->subgroup > target->subgroup_max)
+        return "subgroup must be one that the target can require";
+    if (!s->warp_m || !s->warp_n || s->warp_m % s->frag_m || s->warp_n % s->frag_n)
+        return "warp must be a multiple of frag";
+    unsigned fragments = s->warp_m / s->frag_m * (s->warp_n / s->frag_n);
+    if (fragments > 64) return "a subgroup keeps at most 64 fragments of sums";
+    if (!s->tile_m || !s->tile_n || s->tile_m % s->warp_m || s->tile_n % s->warp_n ||
+        s->tile_m / s->warp_m * (s->tile_n / s->warp_n) * s->subgroup != s->local)
+        return "local must be subgroup times tile / warp";
+    if (s->local > target->max_invocations || s->local > target->max_local_x)
+        return "local is more than the target allows";
+    if (!s->tile_k || s->tile_k % s->frag_k || s->tile_k > 8 * s->frag_k)
+        return "tile_k must be at most 8 times frag_k";
+    if (s->stages != 1 && s->stages != 2) return "stages must be 1 or 2";
+    if (s->stages == 2 && (!s->unroll || s->unroll % 4 || s->unroll > 64))
+        return "with two stages unroll must be a multiple of 4 and at most 64";
+    if (!coop_fits_side(&shape->x, s) || !coop_fits_side(&shape->y, s))
+        return "a line of its tiles is not a whole number of 16-byte moves";
+    if (coop_shared_bytes(shape, s) > target->shared_bytes)
+        return "its tiles need more workgroup memory than the target has";
+    return NULL;
+}

@@ -1,0 +1,53 @@
+// Family "contract", form "coop": what policy and mechanism both ask of the product and its
+// operands. Cooperative-matrix fragments need the operands in workgroup memory as they lie in
+// memory: lines of neighbours, along K or along the other axes, moved 16 bytes at a time.
+#pragma once
+
+#include "ir/plan.h"
+#include "passes/contract_shape.h"
+
+enum { COOP_MOVE = 16 }; // bytes an invocation moves at a time
+
+// One operand, seen as [batch, slow, fast], where neighbours along `fast` are neighbours in memory
+// if any are.
+typedef struct CoopOperand {
+    ValueId value, base;
+    DType dtype;
+    uint8_t others; // axes that are neither batch nor K
+    bool columns;   // the y side
+    bool k_fast;    // fast is K; else slow is
+    bool in_memory; // the base is; else it is computed on the way in
+    bool vector;    // it can be read as moves, all of them inside or outside (see `moves`)
+    bool linear;    // the address of a move grows by k_bytes with each step of K
+    Dim rows;       // M or N
+    Dim k_bytes;
+    View view;  // elements
+    View moves; // vector: the same with moves for elements, fast axis and strides divided
+} CoopOperand;
+
+typedef struct CoopShape {
+    ContractShape contract;
+    DType ab, acc; // of the fragments
+    CoopOperand x, y;
+} CoopShape;
+
+// False where no schedule of this form can compute the node, whatever the target.
+bool coop_shape(Graph *g, NodeId fused, CoopShape *out);
+
+// How one operand passes through workgroup memory. A buffer holds `depth` of K, filled in `parts`
+// steps of tile_k each; sizes in elements or 32-bit words.
+typedef struct CoopTile {
+    unsigned rows, depth, parts, buffers;
+    unsigned lines, line; // of a buffer; moves in a line
+    unsigned pitch; // words from line to line; an odd number of moves, so that fragments' rows
+                    // lie in different banks
+    unsigned words; // of one buffer
+    unsigned lanes; // words that every access is a multiple of
+} CoopTile;
+
+CoopTile coop_tile(const CoopOperand *operand, const Schedule *s);
+// Words that sums need on their way out, and how many fragments side by side pass at a time.
+uint32_t coop_staging(const CoopShape *shape, const Schedule *s, unsigned *fragments);
+uint32_t coop_shared_bytes(const CoopShape *shape, const Schedule *s);
+// NULL, or why the schedule cannot be lowered for this shape and target.
+const char *coop_refuses(const CoopShape *shape, const Schedule *s, const Target *target);

@@ -1,0 +1,222 @@
+// Family "contract", form "coop": a workgroup makes a tile_m x tile_n tile of the product, each of
+// its subgroups warp_m x warp_n of it as cooperative-matrix fragments.
+//
+// stages=1: the next tiles are loaded into registers while the present ones, in workgroup memory,
+// are multiplied; two barriers a tile.
+// stages=2: one barrier a step of tile_k. After it come the fragments of the next step, so that
+// products never wait for them; then the next loads; then the products of this step. Operands along
+// K are stored in buffers two steps deep, a half of their rows in each step.
+#include "passes/lower_coop.h"
+#include "passes/lower_contract.h"
+
+enum { COOP_CARRY_MAX = COOP_SUMS_MAX + 2 * COOP_LINE_MAX };
+
+// What goes round the loop of stages=2, in this order.
+typedef struct CoopCarry {
+    unsigned sums, x_fragments, y_fragments, x_moves, y_moves, count; // where each begins
+} CoopCarry;
+
+static unsigned coop_deep(const Coop *c) { // fragments along K in a step
+    return c->s->tile_k / c->s->frag_k;
+}
+
+static void coop_products(Coop *c, const KVal *x, const KVal *y, KVal *sum) {
+    for (unsigned i = 0; i < c->down; i++)
+        for (unsigned j = 0; j < c->across; j++) {
+            KVal *own = &sum[i * c->across + j];
+            *own = k_frag_mul_add(c->l->b, x[i], y[j], *own);
+        }
+}
+
+static void coop_fragments(Coop *c, const CoopSide *side, unsigned buffer, unsigned k, KVal *out) {
+    const Schedule *s = c->s;
+    unsigned size = side->operand->columns ? s->frag_n : s->frag_m;
+    unsigned count = side->operand->columns ? c->across : c->down;
+    for (unsigned i = 0; i < count; i++) out[i] = coop_side_fragment(c, side, buffer, k, i * size);
+}
+
+static void coop_start(Coop *c, KVal *sum) {
+    KBuilder *b = c->l->b;
+    KType type = ktype_frag(KU_ACC, c->shape.acc, c->s->frag_m, c->s->frag_n);
+    KVal zero = c->shape.acc == DT_F32 ? k_f32(b, 0) : k_i32(b, 0);
+    KVal fragment = k_frag_fill(b, type, zero);
+    for (unsigned i = 0; i < c->down * c->across; i++) sum[i] = fragment;
+}
+
+static void coop_loop_simple(Coop *c) {
+    Lower *l = c->l;
+    KBuilder *b = l->b;
+    KVal init[COOP_CARRY_MAX], now[COOP_CARRY_MAX], out[COOP_CARRY_MAX];
+    unsigned sums = c->down * c->across, x_moves = sums;
+    unsigned y_moves = x_moves + (c->x.ahead ? c->x.count : 0);
+    unsigned count = y_moves + (c->y.ahead ? c->y.count : 0);
+    KVal zero = k_i32(b, 0), step = k_i32(b, (int32_t)c->s->tile_k);
+    coop_start(c, init);
+    if (c->x.ahead) coop_side_fetch(c, &c->x, 0, zero, init + x_moves);
+    if (c->y.ahead) coop_side_fetch(c, &c->y, 0, zero, init + y_moves);
+    KVal k0 = k_loop_begin(b, zero, lower_dim(l, c->shape.contract.k), step, K_LOOP_PLAIN, count,
+                           init, now);
+    KVal x[COOP_MOVES_MAX], y[COOP_MOVES_MAX];
+    if (!c->x.ahead) coop_side_fetch(c, &c->x, 0, k0, x);
+    if (!c->y.ahead) coop_side_fetch(c, &c->y, 0, k0, y);
+    k_barrier(b); // the last tile has been read
+    coop_side_put(c, &c->x, 0, 0, c->x.ahead ? now + x_moves : x);
+    coop_side_put(c, &c->y, 0, 0, c->y.ahead ? now + y_moves : y);
+    k_barrier(b);
+    KVal next = k_iadd(b, k0, step);
+    if (c->x.ahead) coop_side_fetch(c, &c->x, 0, next, now + x_moves);
+    if (c->y.ahead) coop_side_fetch(c, &c->y, 0, next, now + y_moves);
+    for (unsigned d = 0; d < coop_deep(c); d++) {
+        KVal left[COOP_LINE_MAX], right[COOP_LINE_MAX];
+        coop_fragments(c, &c->x, 0, d * c->s->frag_k, left);
+        coop_fragments(c, &c->y, 0, d * c->s->frag_k, right);
+        coop_products(c, left, right, now);
+    }
+    k_loop_end(b, now, out);
+    for (unsigned i = 0; i < sums; i++) c->sum[i] = out[i];
+}
+
+// All fragments of a step: those of one place along K follow each other.
+static void coop_take(Coop *c, const CoopSide *side, unsigned step, KVal *out) {
+    const CoopTile *t = &side->tile;
+    unsigned buffer = step / t->parts % 2, k = step % t->parts * c->s->tile_k;
+    unsigned count = side->operand->columns ? c->across : c->down;
+    for (unsigned d = 0; d < coop_deep(c); d++)
+        coop_fragments(c, side, buffer, k + d * c->s->frag_k, out + d * count);
+}
+
+// Loads what is stored in step k / tile_k (`step`, in the unrolled loop): a part of the buffer that
+// follows the one of that step.
+static void coop_ahead(Coop *c, CoopSide *side, KVal k, unsigned step, KVal *out) {
+    KBuilder *b = c->l->b;
+    unsigned part = step % side->tile.parts, depth = side->tile.depth;
+    KVal first = k_isub(b, k, k_i32(b, (int32_t)(part * c->s->tile_k)));
+    coop_side_fetch(c, side, part, k_iadd(b, first, k_i32(b, (int32_t)depth)), out);
+}
+
+static void coop_stow(Coop *c, CoopSide *side, unsigned step, const KVal *moves) {
+    unsigned parts = side->tile.parts;
+    coop_side_put(c, side, (step / parts + 1) % 2, step % parts, moves);
+}
+
+static void coop_fill(Coop *c, CoopSide *side) {
+    KVal moves[COOP_MOVES_MAX];
+    for (unsigned part = 0; part < side->tile.parts; part++) {
+        coop_side_fetch(c, side, part, k_i32(c->l->b, 0), moves);
+        coop_side_put(c, side, 0, part, moves);
+    }
+}
+
+static CoopCarry coop_carry(const Coop *c) {
+    CoopCarry at = {.x_fragments = c->down * c->across};
+    at.y_fragments = at.x_fragments + c->down * coop_deep(c);
+    at.x_moves = at.y_fragments + c->across * coop_deep(c);
+    at.y_moves = at.x_moves + c->x.count;
+    at.count = at.y_moves + c->y.count;
+    return at;
+}
+
+// One step: `now` goes from what it needs to what the next one needs.
+static void coop_step(Coop *c, const CoopCarry *at, KVal k, unsigned step, KVal *now) {
+    KBuilder *b = c->l->b;
+    KVal x[COOP_LINE_MAX], y[COOP_LINE_MAX];
+    coop_stow(c, &c->x, step, now + at->x_moves);
+    coop_stow(c, &c->y, step, now + at->y_moves);
+    k_barrier(b);
+    coop_take(c, &c->x, step + 1, x);
+    coop_take(c, &c->y, step + 1, y);
+    KVal next = k_iadd(b, k, k_i32(b, (int32_t)c->s->tile_k));
+    coop_ahead(c, &c->x, next, step + 1, now + at->x_moves);
+    coop_ahead(c, &c->y, next, step + 1, now + at->y_moves);
+    for (unsigned d = 0; d < coop_deep(c); d++)
+        coop_products(c, now + at->x_fragments + d * c->down, now + at->y_fragments + d * c->across,
+                      now + at->sums);
+    for (unsigned i = at->x_fragments; i < at->y_fragments; i++) now[i] = x[i - at->x_fragments];
+    for (unsigned i = at->y_fragments; i < at->x_moves; i++) now[i] = y[i - at->y_fragments];
+}
+
+static void coop_loop_carried(Coop *c) {
+    Lower *l = c->l;
+    KBuilder *b = l->b;
+    CoopCarry at = coop_carry(c);
+    KVal init[COOP_CARRY_MAX], now[COOP_CARRY_MAX], out[COOP_CARRY_MAX], zero = k_i32(b, 0);
+    coop_start(c, init);
+    coop_fill(c, &c->x);
+    coop_fill(c, &c->y);
+    k_barrier(b);
+    coop_take(c, &c->x, 0, init + at.x_fragments);
+    coop_take(c, &c->y, 0, init + at.y_fragments);
+    coop_ahead(c, &c->x, zero, 0, init + at.x_moves);
+    coop_ahead(c, &c->y, zero, 0, init + at.y_moves);
+    KVal k0 = k_loop_begin(b, zero, lower_dim(l, c->shape.contract.k), k_i32(b, (int32_t)c->span),
+                           K_LOOP_PLAIN, at.count, init, now);
+    for (unsigned u = 0; u < c->s->unroll; u++)
+        coop_step(c, &at, k_iadd(b, k0, k_i32(b, (int32_t)(u * c->s->tile_k))), u, now);
+    k_loop_end(b, now, out);
+    for (unsigned i = 0; i < c->down * c->across; i++) c->sum[i] = out[i];
+}
+
+static Dim coop_place(Coop *c) {
+    Lower *l = c->l;
+    KBuilder *b = l->b;
+    DimTable *dims = l->dims;
+    const Schedule *s = c->s;
+    const ContractShape *shape = &c->shape.contract;
+    Dim tiles_m = dim_ceil_div(dims, shape->m, dim_const(dims, s->tile_m));
+    Dim tiles_n = dim_ceil_div(dims, shape->n, dim_const(dims, s->tile_n));
+    Dim groups = dim_mul(dims, shape->batch, dim_mul(dims, tiles_m, tiles_n));
+    KVal group = lower_workgroup(l, groups);
+    KVal columns = lower_dim(l, tiles_n), rows = lower_dim(l, tiles_m);
+    KVal tile_n = k_urem(b, group, columns), rest = k_udiv(b, group, columns);
+    c->first_n = k_imul(b, tile_n, k_i32(b, (int32_t)s->tile_n));
+    c->first_m = k_imul(b, k_urem(b, rest, rows), k_i32(b, (int32_t)s->tile_m));
+    c->batch = k_udiv(b, rest, rows);
+    c->id = k_local_id(b);
+    c->lane = k_subgroup_lane(b);
+    c->warp = k_subgroup_id(b);
+    KVal wide = k_i32(b, (int32_t)(s->tile_n / s->warp_n));
+    c->x.warp = k_imul(b, k_udiv(b, c->warp, wide), k_i32(b, (int32_t)s->warp_m));
+    c->y.warp = k_imul(b, k_urem(b, c->warp, wide), k_i32(b, (int32_t)s->warp_n));
+    return groups;
+}
+
+// Workgroup memory of each side: the larger one holds sums on their way out as well.
+static void coop_sides(Coop *c) {
+    CoopTile x = coop_tile(&c->shape.x, c->s), y = coop_tile(&c->shape.y, c->s);
+    uint32_t words_x = x.words * x.buffers, words_y = y.words * y.buffers;
+    unsigned fragments;
+    uint32_t staging = coop_staging(&c->shape, c->s, &fragments);
+    uint32_t *larger = words_x >= words_y ? &words_x : &words_y;
+    if (*larger < staging) *larger = staging;
+    coop_side_begin(c, &c->x, &c->shape.x, words_x);
+    coop_side_begin(c, &c->y, &c->shape.y, words_y);
+}
+
+bool lower_coop(Lower *l) {
+    Coop *c = arena_alloc(l->arena, sizeof *c);
+    c->l = l, c->s = l->schedule;
+    if (!coop_shape(l->graph, l->node, &c->shape)) {
+        lower_fail(l, "its product does not suit cooperative matrices");
+        return false;
+    }
+    const char *why = coop_refuses(&c->shape, c->s, &l->plan->target);
+    if (why) {
+        lower_fail(l, "%s", why);
+        return false;
+    }
+    DimTable *dims = l->dims;
+    const ContractShape *shape = &c->shape.contract;
+    c->down = c->s->warp_m / c->s->frag_m, c->across = c->s->warp_n / c->s->frag_n;
+    c->span = c->s->tile_k * (c->s->stages > 1 ? c->s->unroll : 1);
+    Dim groups = coop_place(c);
+    c->sums = contract_sums_space(l, shape);
+    coop_sides(c);
+    if (c->s->stages > 1)
+        coop_loop_carried(c);
+    else
+        coop_loop_simple(c);
+    coop_store(c);
+    Dim cells = dim_mul(dims, dim_mul(dims, shape->m, shape->n), shape->batch);
+    return lower_finish(l, groups,
+                        dim_mul(dims, dim_mul(dims, cells, shape->k), dim_const(dims, 2)));
+}

@@ -1,0 +1,52 @@
+// Parts of form "coop" of family "contract": the program (lower_coop.c), the operands' way into
+// workgroup memory (lower_coop_side.c), the sums' way out (lower_coop_store.c).
+#pragma once
+
+#include "passes/coop_shape.h"
+#include "passes/lower.h"
+
+enum { COOP_MOVES_MAX = 16, COOP_SUMS_MAX = 64, COOP_LINE_MAX = 128 };
+
+typedef struct CoopSide {
+    const CoopOperand *operand;
+    CoopTile tile;
+    Space space; // of the operand, for values computed on the way in
+    Space seen;  // [batch, slow, fast]
+    uint32_t region;
+    unsigned count;                // moves of one invocation in one part
+    bool ahead;                    // moves are loaded long before they are stored
+    bool whole;                    // no k is past the end
+    KVal pointer, zero;            // of the base; a move of zeros
+    KVal row[2][COOP_MOVES_MAX];   // first row or column, by part
+    KVal k[COOP_MOVES_MAX];        // offset in the buffer's K
+    KVal put[COOP_MOVES_MAX];      // words from the part's first line
+    KVal inside[COOP_MOVES_MAX];   // 0: always; else whether the move exists
+    Address at[2][COOP_MOVES_MAX]; // linear: where it is for k 0
+    KVal warp;                     // first row or column of this subgroup's tile
+} CoopSide;
+
+typedef struct Coop {
+    Lower *l;
+    const Schedule *s;
+    CoopShape shape;
+    Space sums; // [batch, M, N] of the result
+    KVal batch, first_m, first_n, id, warp, lane;
+    unsigned down, across; // fragments of a subgroup's tile
+    unsigned span;         // K advances by it from one trip of the loop to the next
+    CoopSide x, y;
+    KVal sum[COOP_SUMS_MAX];
+} Coop;
+
+// lower_coop_side.c
+void coop_side_begin(Coop *c, CoopSide *side, const CoopOperand *operand, uint32_t words);
+// Loads part `part` of the buffer whose K starts at k0: `count` moves into out. k0 is 0 or a sum of
+// tile depths, perhaps past the end.
+void coop_side_fetch(Coop *c, CoopSide *side, unsigned part, KVal k0, KVal *out);
+void coop_side_put(Coop *c, CoopSide *side, unsigned buffer, unsigned part, const KVal *moves);
+// The fragment of rows (columns) from `row` of the subgroup's tile on, at `k` in the buffer.
+KVal coop_side_fragment(Coop *c, const CoopSide *side, unsigned buffer, unsigned k, unsigned row);
+
+// lower_coop_store.c
+void coop_store(Coop *c);
+
+bool lower_coop(Lower *l);

@@ -1,0 +1,277 @@
+// Operands of form "coop": from memory to fragments.
+//
+// A move is 16 bytes of neighbours. Where the view proves them to be neighbours in memory they are
+// loaded at once; else element by element, which serves every view, offset and size. Rows past the
+// end repeat the last one and are not stored later; past the end of K both operands are 0.
+#include <string.h>
+
+#include "ir/number.h"
+#include "passes/lower_coop.h"
+
+static KVal side_number(Coop *c, unsigned value) {
+    return k_i32(c->l->b, (int32_t)value);
+}
+
+// Lines that follow each other in the order of invocations: eight neighbours store to eight
+// different groups of banks, and still read whole lines.
+static KVal side_line(Coop *c, const CoopSide *side, KVal line) {
+    KBuilder *b = c->l->b;
+    unsigned width = side->tile.line, lines = 8 / (width ? width : 1), shift = 0;
+    if (width < 2 || width > 4 || (width & (width - 1)) || side->tile.lines % 8) return line;
+    while (1u << shift < lines) shift++;
+    KVal low = k_and(b, line, side_number(c, 7));
+    KVal spread = k_imul(b, k_and(b, low, side_number(c, lines - 1)), side_number(c, width));
+    low = k_or(b, spread, k_shr(b, low, side_number(c, shift)));
+    return k_iadd(b, k_and(b, line, k_i32(b, ~7)), low);
+}
+
+static void side_point(const Coop *c, const CoopSide *side, KVal row, KVal k, Point *point) {
+    bool k_fast = side->operand->k_fast;
+    point->index[0] = c->batch;
+    point->index[1] = k_fast ? row : k;
+    point->index[2] = k_fast ? k : row;
+}
+
+// Address of a move, counted in moves.
+static Address side_address(Coop *c, const CoopSide *side, KVal row, KVal k) {
+    Point point = point_make(&side->seen, 1);
+    side_point(c, side, row, k, &point);
+    unsigned unit = COOP_MOVE / dtype_bytes(side->operand->dtype);
+    point.index[2] = k_udiv(c->l->b, point.index[2], side_number(c, unit));
+    return lower_address(c->l, &side->operand->moves, &point, 0, DT_U8);
+}
+
+static void side_slot(Coop *c, CoopSide *side, unsigned slot) {
+    Lower *l = c->l;
+    KBuilder *b = l->b;
+    const CoopOperand *o = side->operand;
+    const CoopTile *t = &side->tile;
+    unsigned lines = t->lines / t->parts, total = lines * t->line;
+    unsigned unit = COOP_MOVE / dtype_bytes(o->dtype);
+    KVal e = k_iadd(b, c->id, side_number(c, slot * c->s->local));
+    if ((slot + 1) * c->s->local > total) {
+        side->inside[slot] = k_slt(b, e, side_number(c, total));
+        e = k_smin(b, e, side_number(c, total - 1));
+    }
+    KVal width = side_number(c, t->line);
+    KVal line = side_line(c, side, k_udiv(b, e, width));
+    KVal within = k_urem(b, e, width), along = k_imul(b, within, side_number(c, unit));
+    side->put[slot] =
+        k_iadd(b, k_imul(b, line, side_number(c, t->pitch)), k_imul(b, within, side_number(c, 4)));
+    side->k[slot] = o->k_fast ? along : line;
+    KVal row = o->k_fast ? line : along;
+    for (unsigned part = 0; part < t->parts; part++) {
+        KVal first = o->columns ? c->first_n : c->first_m;
+        KVal at = k_iadd(b, k_iadd(b, first, side_number(c, part * lines)), row);
+        bool all = dim_divides(l->dims, t->rows, o->rows);
+        if (!all && (o->k_fast || o->vector)) {
+            Dim last = dim_sub(l->dims, o->rows, dim_const(l->dims, o->k_fast ? 1 : unit));
+            at = k_smin(b, at, lower_dim(l, last));
+        }
+        side->row[part][slot] = at;
+        if (o->linear) side->at[part][slot] = side_address(c, side, at, side->k[slot]);
+    }
+}
+
+static Space side_space(Coop *c, const CoopOperand *o) {
+    Lower *l = c->l;
+    const ContractShape *shape = &c->shape.contract;
+    const Type *type = &graph_value(l->graph, o->value)->type;
+    Space space = space_of(l, type->rank, type->size);
+    space.rank = 3;
+    for (uint8_t a = 0; a < 3; a++) space.size[a] = o->view.size[a];
+    if (o->k_fast) return space;
+    space.permuted = true;
+    uint8_t at = shape->batch_axes;
+    for (uint8_t a = 0; a < shape->k_axes; a++)
+        space.axes[at++] = (uint8_t)(shape->batch_axes + o->others + a);
+    for (uint8_t a = 0; a < o->others; a++) space.axes[at++] = (uint8_t)(shape->batch_axes + a);
+    return space;
+}
+
+void coop_side_begin(Coop *c, CoopSide *side, const CoopOperand *operand, uint32_t words) {
+    Lower *l = c->l;
+    side->operand = operand;
+    side->tile = coop_tile(operand, c->s);
+    side->space = side_space(c, operand);
+    side->seen = (Space){.rank = 3};
+    side->ahead = operand->vector;
+    side->whole = dim_divides(l->dims, c->span, c->shape.contract.k);
+    unsigned lanes = side->tile.lanes, total = side->tile.lines * side->tile.line;
+    side->count = (total / side->tile.parts + c->s->local - 1) / c->s->local;
+    side->region = k_shared(l->b, operand->columns ? "tile_y" : "tile_x", DT_I32, lanes,
+                            (words + lanes - 1) / lanes);
+    if (operand->in_memory) side->pointer = lower_buffer(l, operand->base, K_READ);
+    side->zero = k_splat(l->b, k_i32(l->b, 0), 4);
+    for (unsigned i = 0; i < side->count; i++) side_slot(c, side, i);
+}
+
+// The bits of the view's pad, repeated over a word.
+static KVal side_pad(Coop *c, const CoopOperand *o, double pad) {
+    uint8_t bytes[4];
+    int32_t word;
+    for (unsigned i = 0; i < 4; i += dtype_bytes(o->dtype)) number_store(o->dtype, pad, bytes + i);
+    memcpy(&word, bytes, sizeof word);
+    return k_i32(c->l->b, word);
+}
+
+// Bits of a value that the type can hold, in the low part of a word.
+static KVal side_bits(Coop *c, DType dtype, KVal value) {
+    KBuilder *b = c->l->b;
+    if (dtype == DT_I8 || dtype == DT_U8) return k_and(b, value, k_i32(b, 0xff));
+    KVal bits = k_as_i32(b, lower_round(b, value, dtype));
+    if (dtype == DT_BF16) return k_shr(b, bits, k_i32(b, 16));
+    KVal sign = k_and(b, k_shr(b, bits, k_i32(b, 16)), k_i32(b, 0x8000));
+    KVal size = k_and(b, bits, k_i32(b, 0x7fffffff));
+    KVal normal = k_shr(b, k_isub(b, size, k_i32(b, 0x38000000)), k_i32(b, 13));
+    KVal steps = k_fmul(b, k_as_f32(b, size), k_f32(b, 0x1p24f));
+    KVal tiny = k_slt(b, size, k_i32(b, 0x38800000)), huge = k_sle(b, k_i32(b, 0x7f800000), size);
+    KVal safe = k_select(b, tiny, steps, k_f32(b, 0));
+    KVal mantissa = k_and(b, k_shr(b, size, k_i32(b, 13)), k_i32(b, 0x3ff));
+    KVal value16 = k_select(b, tiny, k_f_to_s(b, safe), normal);
+    value16 = k_select(b, huge, k_or(b, k_i32(b, 0x7c00), mantissa), value16);
+    return k_or(b, sign, value16);
+}
+
+// One element as bits.
+static KVal side_element(Coop *c, CoopSide *side, KVal row, KVal k) {
+    Lower *l = c->l;
+    KBuilder *b = l->b;
+    const CoopOperand *o = side->operand;
+    if (!o->in_memory) {
+        Point point = point_make(&side->space, 1);
+        side_point(c, side, row, k, &point);
+        return side_bits(c, o->dtype, lower_value(l, o->value, &point));
+    }
+    Point point = point_make(&side->seen, 1);
+    side_point(c, side, row, k, &point);
+    Address at = lower_address(l, &o->view, &point, side->pointer, o->dtype);
+    KVal index = at.valid ? k_select(b, at.valid, at.index, k_i32(b, 0)) : at.index;
+    KVal bits;
+    if (dtype_bytes(o->dtype) == 1) {
+        bits = k_load(b, at.pointer, index, DT_U8, 1, 1);
+    } else { // a bf16 is the upper half of an f32, so that the load moves any 16 bits as they are
+        bits = k_as_i32(b, k_load(b, at.pointer, index, DT_BF16, 1, 2));
+        bits = k_shr(b, bits, k_i32(b, 16));
+    }
+    if (!at.valid) return bits;
+    int32_t mask = dtype_bytes(o->dtype) == 1 ? 0xff : 0xffff;
+    KVal pad = k_and(b, side_pad(c, o, o->view.pad), k_i32(b, mask));
+    return k_select(b, at.valid, bits, pad);
+}
+
+static KVal side_clamp(Coop *c, KVal index, Dim extent) {
+    Lower *l = c->l;
+    return k_smin(l->b, index, lower_dim(l, dim_sub(l->dims, extent, dim_const(l->dims, 1))));
+}
+
+// A move, element by element.
+static KVal side_gather(Coop *c, CoopSide *side, unsigned part, unsigned slot, KVal k0) {
+    Lower *l = c->l;
+    KBuilder *b = l->b;
+    const CoopOperand *o = side->operand;
+    unsigned bits = 8 * dtype_bytes(o->dtype), each = 32 / bits;
+    bool rows_whole = dim_divides(l->dims, side->tile.rows, o->rows);
+    KVal word[4], first = k_iadd(b, k0, side->k[slot]);
+    for (unsigned w = 0; w < 4; w++) {
+        word[w] = k_i32(b, 0);
+        for (unsigned i = 0; i < each; i++) {
+            KVal step = side_number(c, w * each + i), inside = 0;
+            KVal row = side->row[part][slot], k = first;
+            if (o->k_fast)
+                k = k_iadd(b, k, step);
+            else
+                row = k_iadd(b, row, step);
+            if (!o->k_fast && !rows_whole) row = side_clamp(c, row, o->rows);
+            if (!side->whole) {
+                inside = k_slt(b, k, lower_dim(l, c->shape.contract.k));
+                k = side_clamp(c, k, c->shape.contract.k);
+            }
+            KVal element = side_element(c, side, row, k);
+            if (inside) element = k_select(b, inside, element, k_i32(b, 0));
+            word[w] = k_or(b, word[w], k_shl(b, element, side_number(c, i * bits)));
+        }
+    }
+    return k_vector(b, 4, word);
+}
+
+// A move at once. last: the largest k0 that is not past the end.
+static KVal side_load(Coop *c, CoopSide *side, unsigned part, unsigned slot, KVal k0, KVal base,
+                      KVal near) {
+    Lower *l = c->l;
+    KBuilder *b = l->b;
+    const CoopOperand *o = side->operand;
+    KVal inside = 0, k = k_iadd(b, near, side->k[slot]);
+    if (!side->whole)
+        inside = k_slt(b, k_iadd(b, k0, side->k[slot]), lower_dim(l, c->shape.contract.k));
+    Address at;
+    if (o->linear) {
+        at = side->at[part][slot];
+    } else {
+        if (inside) k = k_select(b, inside, k, k_i32(b, 0));
+        at = side_address(c, side, side->row[part][slot], k);
+    }
+    KVal read = inside && o->linear && at.valid ? k_and(b, inside, at.valid)
+                : inside && o->linear           ? inside
+                                                : at.valid;
+    KVal index = read ? k_select(b, read, at.index, k_i32(b, 0)) : at.index;
+    KVal pointer = k_ptr_add(b, base, index, k_i64(b, COOP_MOVE));
+    KVal value = k_load(b, pointer, k_i32(b, 0), DT_I32, 4, COOP_MOVE);
+    if (at.valid) value = k_select(b, at.valid, value, k_splat(b, side_pad(c, o, o->view.pad), 4));
+    return inside ? k_select(b, inside, value, side->zero) : value;
+}
+
+void coop_side_fetch(Coop *c, CoopSide *side, unsigned part, KVal k0, KVal *out) {
+    Lower *l = c->l;
+    KBuilder *b = l->b;
+    const CoopOperand *o = side->operand;
+    if (!o->vector) {
+        for (unsigned i = 0; i < side->count; i++) out[i] = side_gather(c, side, part, i, k0);
+        return;
+    }
+    // Past the end the last buffer is read once more.
+    Dim depth = dim_const(l->dims, side->tile.depth);
+    Dim last = dim_mul(
+        l->dims, depth,
+        dim_sub(l->dims, dim_ceil_div(l->dims, c->shape.contract.k, depth), dim_const(l->dims, 1)));
+    KVal near = k_smin(b, k0, lower_dim(l, last)), base = side->pointer;
+    if (o->linear) base = k_ptr_add(b, base, near, lower_dim64(l, o->k_bytes));
+    for (unsigned i = 0; i < side->count; i++) out[i] = side_load(c, side, part, i, k0, base, near);
+}
+
+void coop_side_put(Coop *c, CoopSide *side, unsigned buffer, unsigned part, const KVal *moves) {
+    KBuilder *b = c->l->b;
+    const CoopTile *t = &side->tile;
+    unsigned first = buffer * t->words + part * (t->lines / t->parts) * t->pitch;
+    for (unsigned i = 0; i < side->count; i++) {
+        if (side->inside[i]) k_if_begin(b, side->inside[i]);
+        KVal at = k_iadd(b, side->put[i], side_number(c, first));
+        for (unsigned w = 0; w < 4; w += t->lanes) {
+            KVal word[4];
+            for (unsigned n = 0; n < t->lanes; n++) word[n] = k_extract(b, moves[i], w + n);
+            KVal value = t->lanes == 4 ? moves[i] : k_vector(b, t->lanes, word);
+            k_shared_store(b, side->region, k_iadd(b, at, side_number(c, w)), value);
+        }
+        if (side->inside[i]) k_if_end(b, 0, NULL, NULL);
+    }
+}
+
+KVal coop_side_fragment(Coop *c, const CoopSide *side, unsigned buffer, unsigned k, unsigned row) {
+    KBuilder *b = c->l->b;
+    const CoopOperand *o = side->operand;
+    const Schedule *s = c->s;
+    unsigned bytes = dtype_bytes(o->dtype), first = buffer * side->tile.words;
+    KVal at;
+    if (o->k_fast) {
+        first += row * side->tile.pitch + k * bytes / 4;
+        at = k_imul(b, side->warp, side_number(c, side->tile.pitch));
+    } else {
+        first += k * side->tile.pitch + row * bytes / 4;
+        at = k_udiv(b, k_imul(b, side->warp, side_number(c, bytes)), side_number(c, 4));
+    }
+    at = k_iadd(b, at, side_number(c, first));
+    KType type = o->columns ? ktype_frag(KU_B, o->dtype, s->frag_k, s->frag_n)
+                            : ktype_frag(KU_A, o->dtype, s->frag_m, s->frag_k);
+    KLayout layout = o->k_fast == o->columns ? KL_COL_MAJOR : KL_ROW_MAJOR;
+    return k_frag_shared_load(b, type, side->region, at, side_number(c, side->tile.pitch), layout);
+}

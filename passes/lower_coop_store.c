@@ -1,0 +1,181 @@
+// Sums of form "coop" on their way out. Accumulators have no coordinates: where what follows the
+// product needs none, and the tile is whole and lies in memory as rows, fragments are stored as
+// they are; else they pass through workgroup memory, some fragments of each subgroup at a time.
+#include "passes/lower_coop.h"
+#include "passes/lower_contract.h"
+
+static KVal store_number(Coop *c, unsigned value) {
+    return k_i32(c->l->b, (int32_t)value);
+}
+
+// Whether the operand is one number for all elements.
+static bool store_is_uniform(Coop *c, ValueId value) {
+    const View *view = lower_view(c->l, value, &c->sums)->view;
+    if (view->inner || view->guards) return false;
+    for (uint8_t d = 0; d < view->digits; d++)
+        if (!dim_is(c->l->dims, view->digit[d].size, 1) &&
+            !dim_is(c->l->dims, view->digit[d].stride, 0))
+            return false;
+    return true;
+}
+
+// Whether what follows the product is the same function of every element.
+static bool store_needs_no_place(Coop *c) {
+    Lower *l = c->l;
+    const Graph *g = l->graph;
+    const Region *body = &g->regions.at[graph_node(g, l->node)->body];
+    for (uint32_t i = 0; i < body->nodes.len; i++) {
+        const Node *node = graph_node(g, body->nodes.at[i]);
+        if (node->inline_view || body->nodes.at[i] == c->shape.contract.node) continue;
+        if (op_info(node->op)->class != OC_MAP) return false;
+        for (uint32_t o = 0; o < node->operands; o++)
+            if (node->operand[o] && !lower_is_inner(l, node->operand[o]) &&
+                !store_is_uniform(c, node->operand[o]))
+                return false;
+    }
+    return !l->failed;
+}
+
+static bool store_has_accumulator(const Coop *c, DType dtype) {
+    if (dtype == c->shape.acc) return true;
+    const Target *target = &c->l->plan->target;
+    for (uint32_t i = 0; i < target->fragments; i++) {
+        const FragmentShape *f = &target->fragment[i];
+        if (f->m == c->s->frag_m && f->n == c->s->frag_n && f->acc == dtype) return true;
+    }
+    return false;
+}
+
+static bool store_fits_directly(Coop *c, const ValueList *stores) {
+    Lower *l = c->l;
+    const ContractShape *shape = &c->shape.contract;
+    if (stores->len != 1 || fused_is_update(l->graph, stores->at[0])) return false;
+    DType out = graph_value(l->graph, stores->at[0])->type.dtype;
+    DType result = graph_value(l->graph, shape->result)->type.dtype;
+    bool floats = dtype_is_float(c->shape.acc);
+    if (dtype_is_float(out) != floats || dtype_is_float(result) != floats ||
+        !store_has_accumulator(c, out))
+        return false;
+    Dim area = dim_mul(l->dims, shape->m, shape->n);
+    return dim_divides(l->dims, c->s->tile_m, shape->m) &&
+           dim_divides(l->dims, c->s->tile_n, shape->n) &&
+           dim_divides(l->dims, COOP_MOVE / dtype_bytes(out), shape->n) &&
+           dim_bounds(l->dims, area).hi < INT32_MAX && store_needs_no_place(c);
+}
+
+// Every component by itself; a device may hold fewer than this, never more.
+static KVal store_mapped(Coop *c, ValueId stored, KVal sum) {
+    Lower *l = c->l;
+    KBuilder *b = l->b;
+    unsigned components = c->s->frag_m * c->s->frag_n / c->s->subgroup;
+    if (stored == c->shape.contract.result && !l->plan->strict_rounding) return sum;
+    KVal out = sum;
+    for (unsigned i = 0; i < components; i++) {
+        Point point = point_make(&c->sums, 1);
+        for (unsigned a = 0; a < 3; a++) point.index[a] = k_i32(b, 0);
+        KVal own = contract_result(l, &c->shape.contract, k_frag_extract(b, sum, i));
+        point_set(l, &point, c->shape.contract.result, own);
+        out = k_frag_insert(b, out, i, lower_value(l, stored, &point));
+    }
+    return out;
+}
+
+static void store_directly(Coop *c, ValueId stored) {
+    Lower *l = c->l;
+    KBuilder *b = l->b;
+    const ContractShape *shape = &c->shape.contract;
+    DType dtype = graph_value(l->graph, stored)->type.dtype;
+    KVal pointer = lower_buffer(l, stored, K_WRITE), width = lower_dim(l, shape->n);
+    if (!dim_is(l->dims, shape->batch, 1)) {
+        Dim bytes = dim_mul(l->dims, dim_mul(l->dims, shape->m, shape->n),
+                            dim_const(l->dims, dtype_bytes(dtype)));
+        pointer = k_ptr_add(b, pointer, c->batch, lower_dim64(l, bytes));
+    }
+    KVal row = k_iadd(b, c->first_m, c->x.warp), column = k_iadd(b, c->first_n, c->y.warp);
+    KVal first = k_iadd(b, k_imul(b, row, width), column);
+    for (unsigned i = 0; i < c->down; i++)
+        for (unsigned j = 0; j < c->across; j++) {
+            KVal value = store_mapped(c, stored, c->sum[i * c->across + j]);
+            if (dtype != c->shape.acc) value = k_frag_convert(b, value, dtype);
+            KVal at = k_iadd(b, first, k_imul(b, width, store_number(c, i * c->s->frag_m)));
+            k_frag_store(b, pointer, k_iadd(b, at, store_number(c, j * c->s->frag_n)), width,
+                         KL_ROW_MAJOR, value);
+        }
+}
+
+typedef struct Staging {
+    const CoopSide *side; // whose memory it is in
+    unsigned fragments, width, pitch, lanes;
+    KVal first; // of this subgroup
+} Staging;
+
+static Staging store_staging(Coop *c) {
+    Lower *l = c->l;
+    KBuilder *b = l->b;
+    Staging st = {.side = &c->x};
+    if (c->y.tile.words * c->y.tile.buffers > c->x.tile.words * c->x.tile.buffers) st.side = &c->y;
+    coop_staging(&c->shape, c->s, &st.fragments);
+    st.width = st.fragments * c->s->frag_n, st.pitch = st.width + 4;
+    st.lanes = st.side->tile.lanes;
+    while (st.lanes > 1 && (!dim_divides(l->dims, st.lanes, c->shape.contract.n) ||
+                            st.width * c->s->frag_m % (st.lanes * c->s->subgroup)))
+        st.lanes /= 2;
+    st.first = k_imul(b, c->warp, store_number(c, st.pitch * c->s->frag_m));
+    return st;
+}
+
+// One vector of a staged row.
+static void store_element(Coop *c, const Staging *st, const ValueList *stores, KVal e, KVal top,
+                          KVal left) {
+    Lower *l = c->l;
+    KBuilder *b = l->b;
+    const ContractShape *shape = &c->shape.contract;
+    KVal width = store_number(c, st->width), row = k_udiv(b, e, width),
+         column = k_urem(b, e, width);
+    KVal at = k_iadd(b, st->first, k_imul(b, row, store_number(c, st->pitch)));
+    KType word = K_TYPE(KT_I32, (uint8_t)st->lanes);
+    KVal sum = k_shared_load(b, st->side->region, k_iadd(b, at, column), word), inside = 0;
+    if (c->shape.acc == DT_F32) sum = k_as_f32(b, sum);
+    Point point = point_make(&c->sums, (uint8_t)st->lanes);
+    point.index[0] = c->batch;
+    point.index[1] = k_iadd(b, top, row), point.index[2] = k_iadd(b, left, column);
+    contract_limit(l, point.index[1], shape->m, c->s->tile_m, &inside);
+    contract_limit(l, point.index[2], shape->n, c->s->tile_n, &inside);
+    if (inside) k_if_begin(b, inside);
+    point_set(l, &point, shape->result, contract_result(l, shape, sum));
+    for (uint32_t i = 0; i < stores->len; i++) lower_result(l, stores->at[i], &point);
+    if (inside) k_if_end(b, 0, NULL, NULL);
+}
+
+static void store_staged(Coop *c, const ValueList *stores) {
+    KBuilder *b = c->l->b;
+    Staging st = store_staging(c);
+    unsigned round = st.lanes * c->s->subgroup, total = st.width * c->s->frag_m;
+    KVal lane = k_imul(b, c->lane, store_number(c, st.lanes));
+    for (unsigned i = 0; i < c->down; i++)
+        for (unsigned j = 0; j < c->across; j += st.fragments) {
+            k_barrier(b); // what was there has been read
+            for (unsigned f = 0; f < st.fragments; f++)
+                k_frag_shared_store(
+                    b, st.side->region, k_iadd(b, st.first, store_number(c, f * c->s->frag_n)),
+                    store_number(c, st.pitch), KL_ROW_MAJOR, c->sum[i * c->across + j + f]);
+            k_barrier(b);
+            KVal top =
+                k_iadd(b, k_iadd(b, c->first_m, c->x.warp), store_number(c, i * c->s->frag_m));
+            KVal left =
+                k_iadd(b, k_iadd(b, c->first_n, c->y.warp), store_number(c, j * c->s->frag_n));
+            KVal e = k_loop_begin(b, k_i32(b, 0), store_number(c, total), store_number(c, round),
+                                  K_LOOP_PLAIN, 0, NULL, NULL);
+            store_element(c, &st, stores, k_iadd(b, e, lane), top, left);
+            k_loop_end(b, NULL, NULL);
+        }
+}
+
+void coop_store(Coop *c) {
+    Lower *l = c->l;
+    ValueList stores = fused_stores(l->arena, l->graph, graph_node(l->graph, l->node));
+    if (store_fits_directly(c, &stores))
+        store_directly(c, stores.at[0]);
+    else
+        store_staged(c, &stores);
+}
