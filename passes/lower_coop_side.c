@@ -195,7 +195,7 @@ static KVal side_gather(Coop *c, CoopSide *side, unsigned part, unsigned slot, K
     return k_vector(b, 4, word);
 }
 
-// A move at once. last: the largest k0 that is not past the end.
+// A move at once. base: linear: the base for k `near`.
 static KVal side_load(Coop *c, CoopSide *side, unsigned part, unsigned slot, KVal k0, KVal base,
                       KVal near) {
     Lower *l = c->l;
@@ -221,22 +221,23 @@ static KVal side_load(Coop *c, CoopSide *side, unsigned part, unsigned slot, KVa
     return inside ? k_select(b, inside, value, side->zero) : value;
 }
 
+// k0, or where that is past the end the first K of the last buffer, which is then read once more.
+static KVal side_near(Coop *c, const CoopSide *side, KVal k0) {
+    Lower *l = c->l;
+    Dim depth = dim_const(l->dims, side->tile.depth);
+    Dim buffers = dim_ceil_div(l->dims, c->shape.contract.k, depth);
+    Dim last = dim_mul(l->dims, depth, dim_sub(l->dims, buffers, dim_const(l->dims, 1)));
+    return k_smin(l->b, k0, lower_dim(l, last));
+}
+
 void coop_side_fetch(Coop *c, CoopSide *side, unsigned part, KVal k0, KVal *out) {
     Lower *l = c->l;
-    KBuilder *b = l->b;
     const CoopOperand *o = side->operand;
-    if (!o->vector) {
-        for (unsigned i = 0; i < side->count; i++) out[i] = side_gather(c, side, part, i, k0);
-        return;
-    }
-    // Past the end the last buffer is read once more.
-    Dim depth = dim_const(l->dims, side->tile.depth);
-    Dim last = dim_mul(
-        l->dims, depth,
-        dim_sub(l->dims, dim_ceil_div(l->dims, c->shape.contract.k, depth), dim_const(l->dims, 1)));
-    KVal near = k_smin(b, k0, lower_dim(l, last)), base = side->pointer;
-    if (o->linear) base = k_ptr_add(b, base, near, lower_dim64(l, o->k_bytes));
-    for (unsigned i = 0; i < side->count; i++) out[i] = side_load(c, side, part, i, k0, base, near);
+    KVal near = side_near(c, side, k0), base = side->pointer;
+    if (o->linear) base = k_ptr_add(l->b, base, near, lower_dim64(l, o->k_bytes));
+    for (unsigned i = 0; i < side->count; i++)
+        out[i] = o->vector ? side_load(c, side, part, i, k0, base, near)
+                           : side_gather(c, side, part, i, side->whole ? near : k0);
 }
 
 void coop_side_put(Coop *c, CoopSide *side, unsigned buffer, unsigned part, const KVal *moves) {

@@ -168,7 +168,7 @@ static void run_dispatch(Run *run, const Dispatch *dispatch) {
         if (kmachine_fault_count(machine)) {
             Text text = {0};
             kernel_print(kernel, &text);
-            fail_msg("%s\n%s", text.data, kmachine_fault(machine, 0)->message);
+            fail_msg("%s\n%s", kmachine_fault(machine, 0)->message, text.data);
         }
         kmachine_destroy(machine);
     }
@@ -224,7 +224,7 @@ static void compare(const Run *run, const char *name, DType dtype, const uint8_t
         Text text = {0};
         for (uint32_t k = 0; k < run->program->kernels.len; k++)
             kernel_print(run->program->kernels.at[k], &text);
-        fail_msg("%s\n%s[%lld]: got %.9g, expected %.9g", text.data, name, (long long)i, got, want);
+        fail_msg("%s[%lld]: got %.9g, expected %.9g\n%s", name, (long long)i, got, want, text.data);
     }
 }
 
