@@ -23,7 +23,8 @@ const char *elab_dotted(Elab *e, const char *path, const char *name) {
             text_put(&text, "_");
     }
     if (text.len && text.data[text.len - 1] == '.') text.len--;
-    size_t room = DOTTED_LENGTH_MAX - NAME_LENGTH_MAX - 16; // for the name and what makes it unique
+    // The name itself, an op's, and numbers that make it unique still follow.
+    const size_t room = 140;
     if (text.len > room) text.len = room;
     while (text.len && text.data[text.len - 1] == '.') text.len--;
     const char *dotted = arena_strndup(e->arena, text.data, text.len);
@@ -71,8 +72,8 @@ static const char *full_key(Elab *e, const Stmt *stmt, bool is_param, bool *stac
         name++;
     else if (path[0])
         name = arena_printf(e->arena, "%s.%s", path, name);
-    if (strlen(name) > STRING_LENGTH_MAX) {
-        elab_error(e, span, "the name is longer than %d bytes", STRING_LENGTH_MAX);
+    if (strlen(name) >= STRING_LENGTH_MAX) { // a dump puts '/' before it
+        elab_error(e, span, "the name is longer than %d bytes", STRING_LENGTH_MAX - 1);
         return NULL;
     }
     return key_text(e, span, name, stack);

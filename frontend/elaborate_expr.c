@@ -72,7 +72,7 @@ ValueId elab_value(Elab *e, Span span, Item item, DType dtype) {
                      .inline_view = true,
                      .loc = loc,
                      .locs = locs,
-                     .name = "scalar",
+                     .name = "scalar.0", // no name of the user's
                      .span = span};
     NodeId node = graph_add(e->graph, e->diags, &spec);
     if (!node) elab_notes(e);
