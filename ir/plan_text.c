@@ -22,8 +22,8 @@
 //         }
 //     }
 //
-// Values go by name; those that have none in the text go by their place: repeat.0.param.1,
-// repeat.0.yield.1 and repeat.0.result.1 of the first repeat, state.s.1 for what the first update
+// Values go by name; those that have none in the text go by their place: repeat.0.param.1 and
+// repeat.0.result.1 of the first repeat (and repeat.0.yield.1), state.s.1 for what the first update
 // of s makes.
 #include <stdio.h>
 #include <string.h>
@@ -91,29 +91,30 @@ static ValueId version_from_name(const Graph *g, const char *name) {
     return 0;
 }
 
-// The repeat that hands `value` on to its next trip, and as which of the carried values.
-static NodeId yielding_repeat(const Graph *g, ValueId value, uint32_t *index) {
-    NodeId owner = g->regions.at[graph_value(g, value)->region].owner;
-    if (owner && graph_node(g, owner)->kind == NODE_FUSED)
-        owner = g->regions.at[graph_node(g, owner)->region].owner;
-    const Node *repeat = owner ? graph_node(g, owner) : NULL;
-    if (!repeat || repeat->kind != NODE_REPEAT) return 0;
-    for (*index = 0; *index < repeat->operands; ++*index)
-        if (repeat->yield[*index] == value) return owner;
-    return 0;
+// Carried values are one name in the text, so what a trip hands on goes by its place too.
+static bool put_yield(const Graph *g, ValueId value, Text *out) {
+    RegionId region = graph_value(g, value)->region;
+    for (NodeId owner; (owner = g->regions.at[region].owner) != 0;) {
+        const Node *node = graph_node(g, owner);
+        for (uint32_t i = 0; node->kind == NODE_REPEAT && i < node->operands; i++) {
+            if (node->yield[i] != value) continue;
+            text_printf(out, "repeat.%u.yield.%u", plan_repeat_number(g, owner), i);
+            return true;
+        }
+        region = node->region;
+    }
+    return false;
 }
 
 void plan_print_value(const Graph *g, ValueId value, Text *out) {
     const Value *v = graph_value(g, value);
-    NodeId owner = v->node ? v->node : g->regions.at[v->region].owner, yields;
-    uint32_t index;
+    if (put_yield(g, value, out)) return;
+    NodeId owner = v->node ? v->node : g->regions.at[v->region].owner;
     if (owner && graph_node(g, owner)->kind == NODE_REPEAT)
         text_printf(out, "repeat.%u.%s.%u", plan_repeat_number(g, owner),
                     v->node ? "result" : "param", v->index);
     else if (v->node && graph_node(g, v->node)->op == OP_UPDATE)
         put_version(g, v->node, out);
-    else if (v->node && (yields = yielding_repeat(g, value, &index)))
-        text_printf(out, "repeat.%u.yield.%u", plan_repeat_number(g, yields), index);
     else
         text_put(out, v->name);
 }
@@ -127,8 +128,9 @@ ValueId plan_value_from_name(const Graph *g, const char *name) {
     NodeId id = plan_repeat_at(g, repeat);
     if (!id || index >= graph_node(g, id)->operands) return 0;
     const Node *node = graph_node(g, id);
-    if (strcmp(kind, "yield") == 0) return node->yield[index];
-    return strcmp(kind, "param") == 0 ? node->param[index] : node->result[index];
+    return strcmp(kind, "param") == 0   ? node->param[index]
+           : strcmp(kind, "yield") == 0 ? node->yield[index]
+                                        : node->result[index];
 }
 
 NodeId plan_fused_from_name(const Graph *g, const char *name) {
