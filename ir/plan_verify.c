@@ -88,7 +88,8 @@ static void check_steps(Verify *v) {
 
 typedef struct Life {
     uint32_t first, last;
-    uint32_t carried; // 1 + number of the carried value it is part of, 0: none
+    uint32_t carried; // number of the carried value it is part of, from 1; 0: none
+    enum { CARRIED_INIT, CARRIED_PARAM, CARRIED_YIELD, CARRIED_RESULT } role;
 } Life;
 
 static void live(Life *life, uint32_t step, const uint32_t *close) {
@@ -130,7 +131,7 @@ static Life *find_lives(Verify *v) {
             ValueId part[] = {node->operand[o], node->param[o], node->yield[o], node->result[o]};
             carried++;
             for (unsigned p = 0; p < 4; p++) {
-                lives[part[p]].carried = carried;
+                lives[part[p]].carried = carried, lives[part[p]].role = p;
                 live(&lives[part[p]], i, close);
                 live(&lives[part[p]], close[i], close);
             }
@@ -169,11 +170,9 @@ static void check_placement(Verify *v, const Placement *place) {
 static bool may_share(const Verify *v, const Life *lives, const Placement *a, const Placement *b) {
     const Life *x = &lives[a->value], *y = &lives[b->value];
     if (x->first == UINT32_MAX || y->first == UINT32_MAX) return true;
-    if (x->carried && x->carried == y->carried) { // parameter and yield must not, others do
-        NodeId from_a = graph_value(v->g, a->value)->node;
-        NodeId from_b = graph_value(v->g, b->value)->node;
-        return (from_a == 0) == (from_b == 0) ||
-               graph_value(v->g, a->value)->region != graph_value(v->g, b->value)->region;
+    if (x->carried && x->carried == y->carried) { // a trip must not write what it reads
+        bool reads = x->role == CARRIED_PARAM || y->role == CARRIED_PARAM;
+        return !reads || (x->role != CARRIED_YIELD && y->role != CARRIED_YIELD);
     }
     return x->first > y->last || y->first > x->last;
 }

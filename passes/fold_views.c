@@ -132,6 +132,7 @@ static bool fold_node(Rewrite *rewrite, NodeId id, bool *done) {
 static bool is_declared(const Graph *g, ValueId value) {
     NodeId node = graph_value(g, value)->node;
     if (!node) return true; // a carried value as it came in
+    if (graph_node(g, node)->kind == NODE_REPEAT) return true; // in one of two places by then
     if (graph_node(g, node)->kind != NODE_OP) return false;
     OpId op = graph_node(g, node)->op;
     return op == OP_INPUT || op == OP_PARAM || op == OP_CONST;

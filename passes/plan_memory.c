@@ -159,7 +159,7 @@ static bool memory_carry(Memory *m, const Node *repeat, uint32_t open, uint32_t 
     for (uint32_t i = 0; i < repeat->operands; i++) {
         ValueId init = repeat->operand[i], yield = repeat->yield[i];
         if (m->placed[init]) continue; // a state's version
-        if (m->placed[yield] || m->item[yield]) {
+        if (m->placed[yield] || m->item[yield] || m->placed[repeat->result[i]]) {
             diag_error(m->diags, (Span){0}, "the carried value %s has no memory of its own",
                        graph_value(m->graph, init)->name);
             return false;
