@@ -22,10 +22,12 @@
 //         }
 //     }
 //
-// Values go by name; those that have none in the text go by their place: repeat.0.param.1 and
-// repeat.0.result.1 of the first repeat (and repeat.0.yield.1), state.s.1 for what the first update
-// of s makes.
+// Values go by name; those that have none in the text go by where they stand. What the first repeat
+// carries on from h is repeat.0.param.h in a trip, repeat.0.yield.h at its end, repeat.0.result.h
+// after the last; what the first update of s makes is state.s.1. Repeats are numbered in program
+// order. Placements are sorted by memory and name, so that a text reads back to the same text.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ir/plan.h"
@@ -91,6 +93,12 @@ static ValueId version_from_name(const Graph *g, const char *name) {
     return 0;
 }
 
+static void put_carried(const Graph *g, NodeId repeat, const char *what, uint32_t index,
+                        Text *out) {
+    text_printf(out, "repeat.%u.%s.", plan_repeat_number(g, repeat), what);
+    plan_print_value(g, graph_node(g, repeat)->operand[index], out);
+}
+
 // Carried values are one name in the text, so what a trip hands on goes by its place too.
 static bool put_yield(const Graph *g, ValueId value, Text *out) {
     RegionId region = graph_value(g, value)->region;
@@ -98,7 +106,7 @@ static bool put_yield(const Graph *g, ValueId value, Text *out) {
         const Node *node = graph_node(g, owner);
         for (uint32_t i = 0; node->kind == NODE_REPEAT && i < node->operands; i++) {
             if (node->yield[i] != value) continue;
-            text_printf(out, "repeat.%u.yield.%u", plan_repeat_number(g, owner), i);
+            put_carried(g, owner, "yield", i, out);
             return true;
         }
         region = node->region;
@@ -108,11 +116,10 @@ static bool put_yield(const Graph *g, ValueId value, Text *out) {
 
 void plan_print_value(const Graph *g, ValueId value, Text *out) {
     const Value *v = graph_value(g, value);
-    if (put_yield(g, value, out)) return;
     NodeId owner = v->node ? v->node : g->regions.at[v->region].owner;
+    if (put_yield(g, value, out)) return;
     if (owner && graph_node(g, owner)->kind == NODE_REPEAT)
-        text_printf(out, "repeat.%u.%s.%u", plan_repeat_number(g, owner),
-                    v->node ? "result" : "param", v->index);
+        put_carried(g, owner, v->node ? "result" : "param", v->index, out);
     else if (v->node && graph_node(g, v->node)->op == OP_UPDATE)
         put_version(g, v->node, out);
     else
@@ -120,17 +127,22 @@ void plan_print_value(const Graph *g, ValueId value, Text *out) {
 }
 
 ValueId plan_value_from_name(const Graph *g, const char *name) {
-    unsigned repeat, index;
-    char kind[8];
+    unsigned repeat;
+    int length = 0;
+    char what[8];
     if (strncmp(name, "state.", 6) == 0) return version_from_name(g, name + 6);
-    if (sscanf(name, "repeat.%u.%7[a-z].%u", &repeat, kind, &index) != 3)
+    if (sscanf(name, "repeat.%u.%7[a-z].%n", &repeat, what, &length) != 2 || length == 0)
         return graph_find(g, name);
     NodeId id = plan_repeat_at(g, repeat);
-    if (!id || index >= graph_node(g, id)->operands) return 0;
+    ValueId init = plan_value_from_name(g, name + length);
     const Node *node = graph_node(g, id);
-    return strcmp(kind, "param") == 0   ? node->param[index]
-           : strcmp(kind, "yield") == 0 ? node->yield[index]
-                                        : node->result[index];
+    for (uint32_t i = 0; id && i < node->operands; i++) {
+        if (node->operand[i] != init) continue;
+        return strcmp(what, "param") == 0   ? node->param[i]
+               : strcmp(what, "yield") == 0 ? node->yield[i]
+                                            : node->result[i];
+    }
+    return 0;
 }
 
 NodeId plan_fused_from_name(const Graph *g, const char *name) {
@@ -244,6 +256,38 @@ static void put_units(const Plan *plan, Text *out) {
     text_put(out, "    }\n");
 }
 
+typedef struct PlaceLine {
+    const Placement *place;
+    Text name;
+} PlaceLine;
+
+static int line_compare(const void *a, const void *b) {
+    const PlaceLine *x = a, *y = b;
+    if (x->place->kind != y->place->kind) return x->place->kind < y->place->kind ? -1 : 1;
+    if (x->place->index != y->place->index) return x->place->index < y->place->index ? -1 : 1;
+    return strcmp(x->name.data, y->name.data);
+}
+
+static void put_places(const Plan *plan, Text *out) {
+    uint32_t count = plan->placements.len;
+    PlaceLine *lines = memory_or_exit(calloc(count + 1, sizeof *lines));
+    for (uint32_t i = 0; i < count; i++) {
+        lines[i].place = &plan->placements.at[i];
+        plan_print_value(plan->graph, lines[i].place->value, &lines[i].name);
+    }
+    qsort(lines, count, sizeof *lines, line_compare);
+    for (uint32_t i = 0; i < count; i++) {
+        const Placement *place = lines[i].place;
+        text_printf(out, "    place %s = %s %u", lines[i].name.data, buffer_names[place->kind],
+                    place->index);
+        put_dim(plan, " at ", place->offset, out);
+        put_dim(plan, " bytes ", place->bytes, out);
+        text_put(out, "\n");
+        text_free(&lines[i].name);
+    }
+    free(lines);
+}
+
 void plan_print_as(const Plan *plan, const char *first_line, Text *out) {
     Text graph = {0};
     graph_print(plan->graph, &graph);
@@ -259,15 +303,7 @@ void plan_print_as(const Plan *plan, const char *first_line, Text *out) {
     put_dim(plan, " consts ", plan->const_bytes, out);
     put_dim(plan, " raw ", plan->raw_bytes, out);
     text_put(out, "\n");
-    for (uint32_t i = 0; i < plan->placements.len; i++) {
-        const Placement *place = &plan->placements.at[i];
-        text_put(out, "    place ");
-        plan_print_value(plan->graph, place->value, out);
-        text_printf(out, " = %s %u", buffer_names[place->kind], place->index);
-        put_dim(plan, " at ", place->offset, out);
-        put_dim(plan, " bytes ", place->bytes, out);
-        text_put(out, "\n");
-    }
+    put_places(plan, out);
     text_put(out, "    run {\n");
     put_steps(plan, plan->run.at, plan->run.len, 2, out);
     text_put(out, "    }\n");

@@ -167,7 +167,7 @@ static void check_placement(Verify *v, const Placement *place) {
         complain(v, "%s lies outside its memory or is not aligned", value_name(v, place->value));
 }
 
-static bool may_share(const Verify *v, const Life *lives, const Placement *a, const Placement *b) {
+static bool may_share(const Life *lives, const Placement *a, const Placement *b) {
     const Life *x = &lives[a->value], *y = &lives[b->value];
     if (x->first == UINT32_MAX || y->first == UINT32_MAX) return true;
     if (x->carried && x->carried == y->carried) { // a trip must not write what it reads
@@ -183,7 +183,7 @@ static void check_overlaps(Verify *v, const Life *lives) {
         for (uint32_t j = i + 1; j < plan->placements.len; j++) {
             const Placement *a = &plan->placements.at[i], *b = &plan->placements.at[j];
             int64_t a_first, a_size, b_first, b_size;
-            if (a->kind != BUF_ARENA || b->kind != BUF_ARENA || may_share(v, lives, a, b)) continue;
+            if (a->kind != BUF_ARENA || b->kind != BUF_ARENA || may_share(lives, a, b)) continue;
             if (!evaluate(v, a->offset, &a_first) || !evaluate(v, a->bytes, &a_size) ||
                 !evaluate(v, b->offset, &b_first) || !evaluate(v, b->bytes, &b_size))
                 continue;
