@@ -6,8 +6,9 @@
 #include "passes/build.h"
 
 typedef struct Fold {
-    VEC(ValueId) last; // per value of the new graph: the latest copy stored of it (0: none)
-    ValueId kept;      // copy of the state version that is being updated, for its later readers
+    VEC(ValueId) last;    // per value of the new graph: the latest copy stored of it (0: none)
+    const uint32_t *uses; // per value of the old graph
+    ValueId kept;         // copy of the state version that is being updated, for its later readers
 } Fold;
 
 static ValueId add_like(Rewrite *rewrite, ValueId like, bool inline_view, const char *name) {
@@ -131,7 +132,7 @@ static bool fold_node(Rewrite *rewrite, NodeId id, bool *done) {
 
 static bool is_declared(const Graph *g, ValueId value) {
     NodeId node = graph_value(g, value)->node;
-    if (!node) return true; // a carried value as it came in
+    if (!node) return true;                                    // a carried value as it came in
     if (graph_node(g, node)->kind == NODE_REPEAT) return true; // in one of two places by then
     if (graph_node(g, node)->kind != NODE_OP) return false;
     OpId op = graph_node(g, node)->op;
@@ -147,6 +148,7 @@ static ValueId fold_store(Rewrite *rewrite, ValueId old) {
     const char *name = graph_value(rewrite->from, old)->name;
     NodeId node = graph_value(to, value)->node;
     if (node && graph_node(to, node)->inline_view) value = add_like(rewrite, value, false, name);
+    if (value && rewrite->carried && fold->uses[old] > 1) return copy(rewrite, value, name);
     if (value && (is_state || is_declared(to, value))) value = copy(rewrite, value, name);
     while (value && value >= fold->last.len) vec_push(to->arena, &fold->last, 0);
     if (!value || !fold->last.at[value]) {
@@ -158,7 +160,7 @@ static ValueId fold_store(Rewrite *rewrite, ValueId old) {
 }
 
 bool pass_fold_views(PassContext *ctx, const Graph *in, Graph **out) {
-    Fold fold = {0};
+    Fold fold = {.uses = graph_use_counts(in)};
     Rewrite rewrite = {.ctx = ctx, .from = in, .fn = fold_node, .store = fold_store, .user = &fold};
     return rewrite_graph(rewrite, out);
 }

@@ -31,7 +31,9 @@ static bool walk_repeat(Rewrite *rewrite, NodeId id) {
     for (uint32_t i = 0; i < node->operands; i++) {
         const bool *live = rewrite->copy.live_value;
         if (!live[node->result[i]] && !live[node->param[i]]) continue;
+        rewrite->carried = true;
         values[slots] = stored(rewrite, node->operand[i]);
+        rewrite->carried = false;
         slot[slots++] = i;
     }
     Text trip = {0};

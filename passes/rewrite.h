@@ -20,6 +20,7 @@ struct Rewrite {
     // mapped value itself.
     ValueId (*store)(Rewrite *rewrite, ValueId old);
     bool outputs; // set while `store` is asked for outputs
+    bool carried; // set while it is asked for what a repeat starts from, which the trips overwrite
     void *user;
 };
 

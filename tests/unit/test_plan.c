@@ -85,6 +85,27 @@ static void repeats(void **state) {
     graph_destroy(graph);
 }
 
+// What a repeat starts from is still wanted inside and after it, and once more as an output.
+static void start_of_a_repeat_is_kept(void **state) {
+    (void)state;
+    Graph *graph = load("adept 1\n"
+                        "model m {\n"
+                        "    dim N in 1..=64\n"
+                        "    input x : [N, 16] f32\n"
+                        "    a = exp(x)\n"
+                        "    h = a\n"
+                        "    g = a\n"
+                        "    repeat i in 0..3 {\n"
+                        "        h = sin(h) + a\n"
+                        "        g = g * 0.5\n"
+                        "    }\n"
+                        "    output y : [N, 16] f32 = h + a * g\n"
+                        "    output z : [N, 16] f32 = a\n"
+                        "}\n");
+    check(graph, 3, 1e-5);
+    graph_destroy(graph);
+}
+
 static void states(void **state) {
     (void)state;
     Graph *graph = load("adept 1\n"
@@ -312,10 +333,15 @@ static void schedules_as_text(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(repeats),          cmocka_unit_test(states),
-        cmocka_unit_test(prepare),          cmocka_unit_test(arena_is_near_the_bound),
-        cmocka_unit_test(planted_faults),   cmocka_unit_test(planted_program_faults),
-        cmocka_unit_test(mistakes_in_text), cmocka_unit_test(schedules_as_text),
+        cmocka_unit_test(repeats),
+        cmocka_unit_test(start_of_a_repeat_is_kept),
+        cmocka_unit_test(states),
+        cmocka_unit_test(prepare),
+        cmocka_unit_test(arena_is_near_the_bound),
+        cmocka_unit_test(planted_faults),
+        cmocka_unit_test(planted_program_faults),
+        cmocka_unit_test(mistakes_in_text),
+        cmocka_unit_test(schedules_as_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
