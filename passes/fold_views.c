@@ -8,6 +8,7 @@
 typedef struct Fold {
     VEC(ValueId) last;    // per value of the new graph: the latest copy stored of it (0: none)
     const uint32_t *uses; // per value of the old graph
+    VEC(ValueId) started; // values that repeats start from copies of, one entry a copy
     ValueId kept;         // copy of the state version that is being updated, for its later readers
 } Fold;
 
@@ -130,6 +131,34 @@ static bool fold_node(Rewrite *rewrite, NodeId id, bool *done) {
     return true;
 }
 
+// A copy that is nobody else's. Equal nodes would be one, so each of a value's copies reads it in
+// a shape of its own: all elements in a row, then with more and more axes of size 1.
+static ValueId copy_apart(Rewrite *rewrite, ValueId value, const char *name) {
+    Fold *fold = rewrite->user;
+    uint32_t rank = 1, before = 0;
+    for (uint32_t i = 0; i < fold->started.len; i++) before += fold->started.at[i] == value;
+    vec_push(rewrite->to->arena, &fold->started, value);
+    Type type = graph_value(rewrite->to, value)->type;
+    Dim size[RANK_MAX] = {type_elements(rewrite->to->dims, &type)};
+    for (; rank < RANK_MAX && rank <= before; rank++) size[rank] = dim_const(rewrite->to->dims, 1);
+    Attr attr[OP_ATTRS_MAX] = {0};
+    attr[op_attr_index(op_info(OP_RESHAPE), "shape")] = attr_sizes(size, rank);
+    NodeSpec spec = {
+        .op = OP_RESHAPE, .operand = &value, .operands = 1, .attr = attr, .inline_view = true};
+    NodeId view = graph_add(rewrite->to, rewrite->ctx->diags, &spec);
+    if (!view) return 0;
+    ValueId joined = graph_result(rewrite->to, view, 0);
+    attr[op_attr_index(op_info(OP_RESHAPE), "shape")] = attr_sizes(type.size, type.rank);
+    spec = (NodeSpec){.op = OP_RESHAPE,
+                      .operand = &joined,
+                      .operands = 1,
+                      .attr = attr,
+                      .name = name,
+                      .exact_name = true};
+    NodeId added = graph_add(rewrite->to, rewrite->ctx->diags, &spec);
+    return added ? graph_result(rewrite->to, added, 0) : 0;
+}
+
 static bool is_declared(const Graph *g, ValueId value) {
     NodeId node = graph_value(g, value)->node;
     if (!node) return true;                                    // a carried value as it came in
@@ -148,7 +177,7 @@ static ValueId fold_store(Rewrite *rewrite, ValueId old) {
     const char *name = graph_value(rewrite->from, old)->name;
     NodeId node = graph_value(to, value)->node;
     if (node && graph_node(to, node)->inline_view) value = add_like(rewrite, value, false, name);
-    if (value && rewrite->carried && fold->uses[old] > 1) return copy(rewrite, value, name);
+    if (value && rewrite->carried && fold->uses[old] > 1) return copy_apart(rewrite, value, name);
     if (value && (is_state || is_declared(to, value))) value = copy(rewrite, value, name);
     while (value && value >= fold->last.len) vec_push(to->arena, &fold->last, 0);
     if (!value || !fold->last.at[value]) {
