@@ -33,5 +33,8 @@ model loop {
 #|             h : [N, 16] f32 = add(h, h.multiply) loc(12, 15)
 #|         }
 #|     } loc(9, 5)
-#|     output y : [N, 16] f32 = h loc(14, 5)
+#|     fused k3(family="map", reason="memory must hold this value, which is a view of another") -> h.out.3 {
+#|         h.out.3 : [N, 16] f32 = reshape(h, shape=[N, 16])
+#|     }
+#|     output y : [N, 16] f32 = h.out.3 loc(14, 5)
 #| }
