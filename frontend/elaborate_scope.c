@@ -46,6 +46,7 @@ Binding *scope_add(Elab *e, Scope *scope, const char *name, Span span, BindKind 
         if (scope->names.len * 2 >= scope->capacity) scope_grow(e->arena, scope);
         binding = arena_alloc(e->arena, sizeof *binding);
         binding->name = name;
+        binding->number = e->bindings++;
         scope->slots[slot_of(scope, name)] = binding;
         vec_push(e->arena, &scope->names, binding);
     }

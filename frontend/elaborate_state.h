@@ -33,7 +33,9 @@ typedef struct Binding {
     Span span;
     BindKind kind;
     Item item;
-    Site *site; // NULL: not watched
+    Site *site;      // NULL: not watched
+    uint32_t number; // counts definitions
+    uint32_t repeat; // the last one found to carry it
 } Binding;
 
 typedef struct Scope {
@@ -87,7 +89,7 @@ typedef struct Elab {
     SiteMap *sites;
     Scope *state_names; // full names, which must be unique
     const Stmt *stmt;   // at work: locations of a dump
-    uint32_t inputs, outputs, dim_count, updates;
+    uint32_t inputs, outputs, dim_count, updates, bindings, repeats;
     bool stopped; // a limit was passed
 } Elab;
 

@@ -1,6 +1,7 @@
 // Statements: assignment, repeat, if, return, and `fused` of dumps.
 #include "frontend/elaborate_state.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { TRIPS_MAX = 4096 };
@@ -146,12 +147,12 @@ static void carry(Elab *e, Carried *carried, const char *name, bool update) {
     Binding *binding = scope_find(e->scope, name);
     if (!binding || binding->item.kind != ITEM_VALUE) return;
     if (binding->kind != (update ? BIND_STATE : BIND_VALUE)) return;
-    for (uint32_t i = 0; i < carried->len; i++)
-        if (carried->at[i] == binding) return;
+    if (binding->repeat == e->repeats) return;
+    binding->repeat = e->repeats;
     vec_push(e->arena, carried, binding);
 }
 
-// Outer names that the body may assign, in the order of its text.
+// Outer names that the body may assign.
 static void find_carried(Elab *e, const StmtVec *body, Carried *carried) {
     for (uint32_t i = 0; i < body->len; i++) {
         const Stmt *stmt = body->at[i];
@@ -162,6 +163,13 @@ static void find_carried(Elab *e, const StmtVec *body, Carried *carried) {
         find_carried(e, &stmt->body, carried);
         if (stmt->kind == STMT_IF) find_carried(e, &stmt->otherwise, carried);
     }
+}
+
+// In the order of their values, as the printer has them: what a dump says comes back in its order.
+static int compare_carried(const void *left, const void *right) {
+    const Binding *a = *(Binding *const *)left, *b = *(Binding *const *)right;
+    if (a->item.value != b->item.value) return a->item.value < b->item.value ? -1 : 1;
+    return a->number < b->number ? -1 : a->number > b->number;
 }
 
 static const char *counter_name(const Elab *e, Dim trip) {
@@ -221,7 +229,9 @@ static void elab_repeat(Elab *e, const Stmt *stmt) {
         return;
     }
     Carried carried = {0};
+    e->repeats++;
     find_carried(e, &stmt->body, &carried);
+    if (carried.len) qsort(carried.at, carried.len, sizeof *carried.at, compare_carried);
     ValueId *init = arena_alloc(e->arena, carried.len * sizeof *init);
     for (uint32_t i = 0; i < carried.len; i++) {
         init[i] = carried.at[i]->item.value;

@@ -1,5 +1,6 @@
 // The dump form of a graph, language.md section 11.
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ir/graph_names.h"
@@ -337,9 +338,30 @@ static void put_line(Printer *p, const Node *node) {
 
 static void put_region(Printer *p, RegionId region);
 
+typedef struct Slot { // of a repeat
+    ValueId init;
+    uint32_t index;
+} Slot;
+
+static int compare_slots(const void *left, const void *right) {
+    const Slot *a = left, *b = right;
+    if (a->init != b->init) return a->init < b->init ? -1 : 1;
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+// Carried values print in the order of their initial values, in which the loader puts them.
+static const Slot *slots_of(const Printer *p, const Node *node) {
+    Slot *slot = arena_alloc(p->names.arena, node->operands * sizeof *slot);
+    for (uint32_t i = 0; i < node->operands; i++) slot[i] = (Slot){node->operand[i], i};
+    if (node->operands) qsort(slot, node->operands, sizeof *slot, compare_slots);
+    return slot;
+}
+
 // Initial values whose name the loop does not take over.
 static void put_initial(Printer *p, const Node *node) {
-    for (uint32_t i = 0; i < node->operands; i++) {
+    const Slot *slot = slots_of(p, node);
+    for (uint32_t at = 0; at < node->operands; at++) {
+        uint32_t i = slot[at].index;
         const char *name = p->names.shown[node->result[i]];
         if (strcmp(name, p->names.shown[node->operand[i]]) == 0) continue;
         start_line(p);
@@ -352,8 +374,10 @@ static void put_initial(Printer *p, const Node *node) {
 
 // What no line of the body has assigned, all at once.
 static void put_yields(Printer *p, const Node *node) {
+    const Slot *slot = slots_of(p, node);
     uint32_t count = 0;
-    for (uint32_t i = 0; i < node->operands; i++) {
+    for (uint32_t at = 0; at < node->operands; at++) {
+        uint32_t i = slot[at].index;
         if (p->names.assigned[node->result[i]]) continue;
         if (count++)
             text_put(p->out, ", ");
@@ -363,7 +387,8 @@ static void put_yields(Printer *p, const Node *node) {
     }
     if (!count) return;
     text_put(p->out, " = ");
-    for (uint32_t i = 0, done = 0; i < node->operands; i++) {
+    for (uint32_t at = 0, done = 0; at < node->operands; at++) {
+        uint32_t i = slot[at].index;
         if (p->names.assigned[node->result[i]]) continue;
         if (done++) text_put(p->out, ", ");
         put_value(p, node->yield[i]);
