@@ -267,9 +267,25 @@ ValueId build_counter(Builder *b, Dim count) {
     return build_op(b, OP_ARANGE, "index", NULL, 0, attrs.at);
 }
 
+// Whether each element is folded alone and stays what it is; *type becomes that of the result.
+static bool reduces_nothing(const Builder *b, OpId op, Type *type, uint32_t mask) {
+    if (op == OP_ARGMAX || op == OP_ARGMIN || dtype_bits(type->dtype) < 16) return false;
+    Type kept = {.dtype = type->dtype};
+    for (uint32_t i = 0; i < type->rank; i++) {
+        if (!(mask >> i & 1))
+            kept.size[kept.rank++] = type->size[i];
+        else if (!dim_is(b->g->dims, type->size[i], 1))
+            return false;
+    }
+    *type = kept;
+    return true;
+}
+
 ValueId build_reduce(Builder *b, OpId op, const char *part, ValueId x, uint32_t mask) {
     if (b->failed || !x) return 0;
-    uint32_t rank = build_type(b, x).rank, count = 0;
+    Type type = build_type(b, x);
+    uint32_t rank = type.rank, count = 0;
+    if (reduces_nothing(b, op, &type, mask)) return build_reshape(b, part, x, type.rank, type.size);
     Attrs attrs = attrs_of(b, op);
     int64_t list[RANK_MAX];
     for (uint32_t i = 0; i < rank; i++)

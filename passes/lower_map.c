@@ -47,7 +47,7 @@ static void map_element(Lower *l, const MapGrid *grid, const ValueList *stores, 
 bool lower_map(Lower *l) {
     const Schedule *s = l->schedule;
     ValueList stores = fused_stores(l->arena, l->graph, graph_node(l->graph, l->node));
-    Type shape = fused_store_shape(l->graph, stores.at[0]);
+    Type shape = fused_map_shape(l->graph, graph_node(l->graph, l->node));
     uint32_t vec = s->vec ? s->vec : 1, items = s->items ? s->items : 1;
     uint32_t per_group = s->local * vec * items;
     MapGrid grid = map_grid(l, &shape, per_group);

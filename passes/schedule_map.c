@@ -39,7 +39,7 @@ static double map_cost(const ScheduleSite *site, const Type *shape, Dim total, u
 }
 
 void schedule_map(ScheduleSite *site) {
-    Type shape = fused_store_shape(site->graph, site->fused->result[0]);
+    Type shape = fused_map_shape(site->graph, site->fused);
     Dim total = type_elements(site->dims, &shape);
     double elements = schedule_size(site, total);
     bool wide = site->target->compute_units > 0;

@@ -216,7 +216,7 @@ static void range(unsigned usual, unsigned *first, unsigned *last) {
 static void show(const Graph *g) {
     Text text = {0};
     graph_print(g, &text);
-    print_message("%s", text.data);
+    fputs(text.data, stderr); // longer than cmocka prints
     text_free(&text);
 }
 
