@@ -2,7 +2,14 @@
 
 #include <stdlib.h>
 
-enum { GROUP_NODES_MAX = 128 };
+enum { GROUP_NODES_MAX = 128, GROUP_REDUCES_MAX = 8 };
+
+static uint32_t reduces(const Fuser *f, const Group *group) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < group->nodes.len; i++)
+        count += graph_op(f->g, group->nodes.at[i])->class == OC_REDUCE;
+    return count;
+}
 
 // What the search for cycles walks over: the nodes of the region that a node reads.
 typedef VEC(NodeId) NodeList;
@@ -90,6 +97,7 @@ static bool try_join(Fuser *f, uint32_t id, NodeId node) {
     }
     OpClass class = graph_op(f->g, node)->class;
     if (class == OC_CONTRACT || class == OC_SOURCE) return false;
+    if (class == OC_REDUCE && reduces(f, group) == GROUP_REDUCES_MAX) return false;
     bool converts = class == OC_REDUCE && fuse_can_reduce(f, id, node, &reduced);
     if (class == OC_REDUCE && group->family == FAMILY_CONTRACT && !converts) return false;
     if (!converts && !fuse_allows(f, id, node)) return false;
@@ -140,6 +148,8 @@ static void set_group(Fuser *f, const Group *group, uint32_t id) {
 static bool try_merge(Fuser *f, uint32_t into, uint32_t from) {
     Group form;
     if (into == from || !merged_form(&f->groups.at[into], &f->groups.at[from], &form)) return false;
+    if (reduces(f, &f->groups.at[into]) + reduces(f, &f->groups.at[from]) > GROUP_REDUCES_MAX)
+        return false;
     if (path_around(f, into, from) || path_around(f, from, into)) return false;
     Group a = f->groups.at[into], b = f->groups.at[from];
     form.nodes.at = NULL;

@@ -38,8 +38,9 @@ Type fused_store_shape(const Graph *g, ValueId value) {
 
 Type fused_map_shape(const Graph *g, const Node *fused) {
     NodeId map = fused_find(g, fused, OC_MAP);
-    return map ? graph_value(g, graph_node(g, map)->result[0])->type
-               : fused_store_shape(g, fused->result[0]);
+    bool updates = fused_find(g, fused, OC_STATE);
+    return map && !updates ? graph_value(g, graph_node(g, map)->result[0])->type
+                           : fused_store_shape(g, fused->result[0]);
 }
 
 NodeId fused_find(const Graph *g, const Node *fused, OpClass class) {

@@ -11,7 +11,8 @@ ValueList fused_stores(Arena *arena, const Graph *g, const Node *fused);
 Type fused_store_shape(const Graph *g, ValueId value);
 
 // The shape in which a group of family "map" iterates: that of its maps. A result may be a reshape
-// of it, so the first result's shape counts only where there is no map.
+// of it, so the first result's shape counts only where there is no map, and where states are
+// updated.
 Type fused_map_shape(const Graph *g, const Node *fused);
 
 // Whether the value is an update of a state.
