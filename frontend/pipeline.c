@@ -174,7 +174,9 @@ static bool run_passes(Pipeline *pipeline) {
 }
 
 static bool make_plan(Pipeline *pipeline) {
-    CompileOptions options = {.strict_rounding = pipeline->options.passes.strict_rounding};
+    CompileOptions options = {.strict_rounding = pipeline->options.passes.strict_rounding,
+                              .family = pipeline->options.family,
+                              .schedule = pipeline->options.schedule};
     double start = now();
     return plan_build(pipeline->graph, &pipeline->target, &options, pipeline->diags,
                       &pipeline->plan) &&

@@ -22,6 +22,8 @@ typedef struct PipelineOptions {
     bool debug;    // names and lines in SPIR-V
     bool validate; // every module through SPIRV-Tools
     PassOptions passes;
+    const char *family; // `adept bench`: a schedule by hand, as in CompileOptions
+    const Schedule *schedule;
 } PipelineOptions;
 
 PipelineOptions pipeline_options(void); // the defaults

@@ -15,7 +15,23 @@
 
 typedef struct CompileOptions {
     bool strict_rounding; // round after every op, no fused multiply-add
+    // By hand: fused nodes of `family` that run (not those of prepare) get `schedule` instead of
+    // the best candidate. NULL: none.
+    const char *family;
+    const Schedule *schedule;
 } CompileOptions;
+
+// A legal schedule. cost: lower is better, comparable within one node and target.
+typedef struct Candidate {
+    Schedule schedule;
+    double cost;
+    const char *why; // what decides for or against it
+} Candidate;
+typedef VEC(Candidate) CandidateList;
+
+// What plan_build chooses from for a fused node of the plan's graph, the best first. The list is
+// the graph's arena's.
+CandidateList plan_candidates(const Plan *plan, NodeId fused);
 
 // False with diagnostics when the graph asks for what no schedule can do.
 bool plan_build(Graph *graph, const Target *target, const CompileOptions *options, Diags *diags,

@@ -2,7 +2,9 @@
 // barriers.
 #include "passes/plan_internal.h"
 
-static bool plan_region(Plan *plan, RegionId region, Diags *diags) {
+#include <string.h>
+
+static bool plan_region(Plan *plan, RegionId region, const CompileOptions *options, Diags *diags) {
     Graph *g = plan->graph;
     for (uint32_t i = 0; i < g->regions.at[region].nodes.len; i++) {
         NodeId id = g->regions.at[region].nodes.at[i];
@@ -11,13 +13,15 @@ static bool plan_region(Plan *plan, RegionId region, Diags *diags) {
         if (node->kind == NODE_REPEAT) {
             uint32_t open = plan->run.len;
             vec_push(g->arena, &plan->run, step);
-            if (!plan_region(plan, node->body, diags)) return false;
+            if (!plan_region(plan, node->body, options, diags)) return false;
             if (plan->run.len == open + 1)
                 plan->run.len = open; // all of it went to prepare
             else
                 vec_push(g->arena, &plan->run, (PlanStep){0});
         } else if (node->kind == NODE_FUSED && !node->prepare) {
-            if (!schedule_step(plan, id, diags, &step)) return false;
+            bool by_hand = options->family && strcmp(node->family, options->family) == 0;
+            const Schedule *forced = by_hand ? options->schedule : NULL;
+            if (!schedule_step(plan, id, forced, diags, &step)) return false;
             vec_push(g->arena, &plan->run, step);
         }
     }
@@ -28,7 +32,7 @@ bool plan_build(Graph *graph, const Target *target, const CompileOptions *option
                 Plan **out) {
     Plan *plan = plan_create(graph, target);
     plan->strict_rounding = options->strict_rounding;
-    if (!plan_region(plan, 1, diags) || !plan_prepare_steps(plan, diags) ||
+    if (!plan_region(plan, 1, options, diags) || !plan_prepare_steps(plan, diags) ||
         !plan_memory(plan, diags))
         return false;
     plan_barriers(plan);

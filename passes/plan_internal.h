@@ -3,8 +3,9 @@
 
 #include "passes/compile.h"
 
-// schedule.c: alternatives of a fused node, the best last (it has no guard).
-bool schedule_step(Plan *plan, NodeId node, Diags *diags, PlanStep *step);
+// schedule.c: alternatives of a fused node, the best last (it has no guard). `forced` is taken in
+// place of candidates, unless NULL.
+bool schedule_step(Plan *plan, NodeId node, const Schedule *forced, Diags *diags, PlanStep *step);
 
 // plan_prepare.c: groups the steps that run once into units; fills plan->prepare and plan->units.
 bool plan_prepare_steps(Plan *plan, Diags *diags);

@@ -39,31 +39,48 @@ static const ScheduleFamily schedule_families[] = {
     {"attention", schedule_attention},
 };
 
-static const Candidate *schedule_choose(ScheduleSite *site) {
-    for (unsigned i = 0; i < sizeof schedule_families / sizeof schedule_families[0]; i++)
-        if (strcmp(schedule_families[i].name, site->fused->family) == 0)
-            schedule_families[i].candidates(site);
-    return schedule_best(&site->list);
-}
-
-bool schedule_step(Plan *plan, NodeId node, Diags *diags, PlanStep *step) {
+static ScheduleSite schedule_site(const Plan *plan, NodeId fused) {
     Graph *g = plan->graph;
     ScheduleSite site = {.arena = g->arena,
                          .graph = g,
                          .dims = g->dims,
-                         .fused = graph_node(g, node),
+                         .fused = graph_node(g, fused),
                          .target = &plan->target,
                          .strict = plan->strict_rounding};
-    const Candidate *best = schedule_choose(&site);
+    for (unsigned i = 0; i < sizeof schedule_families / sizeof schedule_families[0]; i++)
+        if (strcmp(schedule_families[i].name, site.fused->family) == 0)
+            schedule_families[i].candidates(&site);
+    return site;
+}
+
+// By cost, then in the order they were added.
+CandidateList plan_candidates(const Plan *plan, NodeId fused) {
+    CandidateList list = schedule_site(plan, fused).list;
+    for (uint32_t i = 1; i < list.len; i++) {
+        Candidate moved = list.at[i];
+        uint32_t at = i;
+        for (; at > 0 && list.at[at - 1].cost > moved.cost; at--) list.at[at] = list.at[at - 1];
+        list.at[at] = moved;
+    }
+    return list;
+}
+
+bool schedule_step(Plan *plan, NodeId node, const Schedule *forced, Diags *diags, PlanStep *step) {
+    Graph *g = plan->graph;
+    ScheduleSite site = schedule_site(plan, node);
+    Candidate by_hand = {.why = "given by hand"};
+    if (forced) by_hand.schedule = *forced;
+    const Candidate *best = forced ? &by_hand : schedule_best(&site.list);
     if (!best) {
         diag_error(diags, (Span){0}, "no schedule of family %s fits %s", site.fused->family,
                    site.fused->name);
         return false;
     }
     Alternative alternative = {.schedule = best->schedule, .workspace = DIM_NONE};
-    alternative.reason = site.list.len > 1 ? arena_printf(g->arena, "%s; best of %u candidates",
-                                                          best->why, site.list.len)
-                                           : best->why;
+    bool chosen = !forced && site.list.len > 1;
+    alternative.reason =
+        chosen ? arena_printf(g->arena, "%s; best of %u candidates", best->why, site.list.len)
+               : best->why;
     vec_push(g->arena, &step->alternatives, alternative);
     return true;
 }

@@ -4,14 +4,6 @@
 #include "passes/lower_shape.h"
 #include "passes/plan_internal.h"
 
-// A legal schedule. cost: lower is better, comparable within one node and target.
-typedef struct Candidate {
-    Schedule schedule;
-    double cost;
-    const char *why; // what decides for or against it
-} Candidate;
-typedef VEC(Candidate) CandidateList;
-
 typedef struct ScheduleSite {
     Arena *arena;
     const Graph *graph;

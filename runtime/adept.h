@@ -60,13 +60,22 @@ typedef struct AdeptDimInfo {
     bool from_input; // read from an input's shape; otherwise the host sets it
 } AdeptDimInfo;
 
-// An input, output or state. A size is the number itself, or -1 where it depends on dims.
+// An input, output, state or param. A size is the number itself, or -1 where it depends on dims.
 typedef struct AdeptPortInfo {
-    const char *name;
+    const char *name; // of a param: its key
     AdeptDType dtype;
     uint32_t rank;
     int64_t shape[ADEPT_RANK_MAX];
 } AdeptPortInfo;
+
+// Gives `size` bytes of a param, from its byte `offset` on, as a weight file holds them. False: it
+// has none, and binding fails.
+typedef bool AdeptWeightReader(void *user, const AdeptPortInfo *param, uint64_t offset, void *data,
+                               uint64_t size);
+// Binds weights, once, that the host makes or keeps elsewhere: calls `reader` for every part of
+// every param, in the order of the package, on the caller's thread.
+AdeptResult adept_model_bind_reader(AdeptModel *model, AdeptWeightReader *reader, void *user,
+                                    AdeptError *error);
 
 typedef enum AdeptPortKind { ADEPT_INPUT, ADEPT_OUTPUT, ADEPT_STATE } AdeptPortKind;
 
@@ -159,6 +168,23 @@ AdeptResult adept_session_profile(AdeptSession *session, bool on, AdeptError *er
 // none. Lives until the session's next call.
 const AdeptProfileEntry *adept_session_profile_entries(const AdeptSession *session,
                                                        uint32_t *count);
+
+// One of the runs to time: a submit's arguments, every output given and every tensor in device
+// memory. Runs of one session have inputs of the same shapes.
+typedef struct AdeptTimedRun {
+    AdeptSession *session;
+    const AdeptTensor *inputs;
+    AdeptTensor *outputs;
+    uint32_t input_count, output_count;
+} AdeptTimedRun;
+
+// How long runs take on the device when nothing but them happens there: `samples` stretches of
+// `repeats` runs each in one submission, taken in turn from the `count` of `runs`, timestamps only
+// between stretches. `times` gets the nanoseconds of each stretch. Sessions are of `device` and may
+// be of different models; their states advance as by any run.
+AdeptResult adept_device_time(AdeptDevice *device, const AdeptTimedRun *runs, uint32_t count,
+                              uint32_t repeats, uint32_t samples, uint64_t *times,
+                              AdeptError *error);
 
 #ifdef __cplusplus
 }

@@ -214,20 +214,33 @@ static AdeptResult create_block(const AdeptModel *model, uint32_t buffer, uint64
 
 // ---- reading ---------------------------------------------------------------------------------
 
-// Reads a whole tensor to `memory`, straight where the host can write there.
-static AdeptResult read_tensor(AdeptDevice *device, const Weights *weights,
-                               const WeightsEntry *entry, const Memory *memory, uint64_t offset,
+// A part of a param from the files or the host.
+static AdeptResult read_part(const AdeptModel *model, const Weights *weights, const AdxParam *param,
+                             uint64_t offset, void *out, uint64_t size, AdeptError *error) {
+    const char *key = package_string(&model->package, param->key);
+    if (!weights->reader)
+        return weights_read(weights, weights_find(weights, key), offset, out, size, error);
+    AdeptPortInfo info = {key, (AdeptDType)param->dtype, param->rank, {0}};
+    for (uint32_t i = 0; i < param->rank; i++) info.shape[i] = (int64_t)param->size[i];
+    if (weights->reader(weights->user, &info, offset, out, size)) return ADEPT_OK;
+    return error_set(error, ADEPT_ERROR_WEIGHTS, "the host has no weight \"%s\"", key);
+}
+
+// Reads a whole param to `memory`, straight where the host can write there.
+static AdeptResult read_tensor(const AdeptModel *model, const Weights *weights,
+                               const AdxParam *param, const Memory *memory, uint64_t offset,
                                AdeptError *error) {
-    uint64_t size = entry->tensor->size;
+    uint64_t size = param->bytes;
     if (memory->mapped)
-        return weights_read(weights, entry, 0, memory->mapped + offset, size, error);
+        return read_part(model, weights, param, 0, memory->mapped + offset, size, error);
     uint8_t *bounce = malloc(size < BOUNCE_SIZE ? size + 1 : BOUNCE_SIZE);
     if (!bounce) return error_memory(error);
     AdeptResult result = ADEPT_OK;
     for (uint64_t done = 0; !result && done < size;) {
         uint64_t part = size - done < BOUNCE_SIZE ? size - done : BOUNCE_SIZE;
-        result = weights_read(weights, entry, done, bounce, part, error);
-        if (!result) result = transfer_write(device, memory, offset + done, bounce, part, error);
+        result = read_part(model, weights, param, done, bounce, part, error);
+        if (!result)
+            result = transfer_write(model->device, memory, offset + done, bounce, part, error);
         done += part;
     }
     free(bounce);
@@ -237,14 +250,13 @@ static AdeptResult read_tensor(AdeptDevice *device, const Weights *weights,
 static AdeptResult read_param(const AdeptModel *model, const Weights *weights,
                               const AdxParam *param, const Block *block, AdeptError *error) {
     const Package *package = &model->package;
-    const WeightsEntry *entry = weights_find(weights, package_string(package, param->key));
     if (!param->bytes) return ADEPT_OK;
     const BlockPiece *piece = block_find(block, param->offset, param->bytes);
-    if (!entry || !piece)
+    if (!piece)
         return error_set(error, ADEPT_ERROR_FORMAT, "weight \"%s\" has no place",
                          package_string(package, param->key));
-    return read_tensor(model->device, weights, entry, &piece->memory,
-                       param->offset - piece->range.offset, error);
+    return read_tensor(model, weights, param, &piece->memory, param->offset - piece->range.offset,
+                       error);
 }
 
 static AdeptResult write_consts(AdeptModel *model, AdeptError *error) {
@@ -361,7 +373,7 @@ static AdeptResult fill(AdeptModel *model, const Weights *weights, AdeptError *e
 AdeptResult model_bind(AdeptModel *model, const Weights *weights, AdeptError *error) {
     static const Weights none = {0};
     if (!weights) weights = &none;
-    AdeptResult result = check_weights(model, weights, error);
+    AdeptResult result = weights->reader ? ADEPT_OK : check_weights(model, weights, error);
     if (!result) result = fill(model, weights, error);
     if (result) {
         block_destroy(model->device, &model->params);

@@ -60,17 +60,28 @@ void adept_model_close(AdeptModel *model) {
     free(model);
 }
 
+static AdeptResult check_unbound(const AdeptModel *model, AdeptError *error) {
+    if (!model->bound) return ADEPT_OK;
+    return error_set(error, ADEPT_ERROR_STATE,
+                     model->package.count[ADX_PARAMS] ? "the model's weights are bound already"
+                                                      : "the model has no weights to bind");
+}
+
 AdeptResult adept_model_bind(AdeptModel *model, const char *path, AdeptError *error) {
-    if (model->bound)
-        return error_set(error, ADEPT_ERROR_STATE,
-                         model->package.count[ADX_PARAMS] ? "the model's weights are bound already"
-                                                          : "the model has no weights to bind");
     Weights weights;
-    AdeptResult result = weights_open(&weights, path, error);
+    AdeptResult result = check_unbound(model, error);
+    if (!result) result = weights_open(&weights, path, error);
     if (result) return result;
     result = model_bind(model, &weights, error);
     weights_close(&weights);
     return result;
+}
+
+AdeptResult adept_model_bind_reader(AdeptModel *model, AdeptWeightReader *reader, void *user,
+                                    AdeptError *error) {
+    Weights weights = {.reader = reader, .user = user};
+    AdeptResult result = check_unbound(model, error);
+    return result ? result : model_bind(model, &weights, error);
 }
 
 const char *adept_model_name(const AdeptModel *model) {

@@ -67,7 +67,7 @@ static void barrier(AdeptDevice *device, VkCommandBuffer commands, bool to_host)
                                   0, 1, &memory, 0, NULL, 0, NULL);
 }
 
-void launches_record(AdeptDevice *device, const Pipelines *pipelines, const Launches *launches,
+void launches_append(AdeptDevice *device, const Pipelines *pipelines, const Launches *launches,
                      const RunBlock *block, VkQueryPool queries, VkCommandBuffer commands) {
     const VkTable *vk = &device->vk;
     VkPipeline bound = VK_NULL_HANDLE;
@@ -93,5 +93,14 @@ void launches_record(AdeptDevice *device, const Pipelines *pipelines, const Laun
         if (queries)
             vk->CmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries, i + 1);
     }
+}
+
+void record_end_barrier(AdeptDevice *device, VkCommandBuffer commands) {
     barrier(device, commands, true);
+}
+
+void launches_record(AdeptDevice *device, const Pipelines *pipelines, const Launches *launches,
+                     const RunBlock *block, VkQueryPool queries, VkCommandBuffer commands) {
+    launches_append(device, pipelines, launches, block, queries, commands);
+    record_end_barrier(device, commands);
 }

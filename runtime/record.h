@@ -18,5 +18,10 @@ void run_block_destroy(AdeptDevice *device, RunBlock *block);
 
 // Records all launches behind a barrier against whatever ran on the queue before. With `queries`
 // (of count + 1 timestamps) every launch is timed alone, so barriers stand between all of them.
+void launches_append(AdeptDevice *device, const Pipelines *pipelines, const Launches *launches,
+                     const RunBlock *block, VkQueryPool queries, VkCommandBuffer commands);
+// After the last launches of a submission: the host sees what they wrote.
+void record_end_barrier(AdeptDevice *device, VkCommandBuffer commands);
+// The two together.
 void launches_record(AdeptDevice *device, const Pipelines *pipelines, const Launches *launches,
                      const RunBlock *block, VkQueryPool queries, VkCommandBuffer commands);

@@ -5,6 +5,7 @@
 //   recording.c  recordings kept by dims, and the arena
 //   run.c        slots, submitting, waiting
 //   state.c      states
+//   timing.c     many runs timed in one submission
 #pragma once
 
 #include "runtime/guard.h"

@@ -2,6 +2,7 @@
 // model.safetensors.index.json names, looked up by one sorted list.
 #pragma once
 
+#include "runtime/adept.h"
 #include "runtime/safetensors.h"
 
 enum { WEIGHTS_FILES_MAX = 1000 };
@@ -16,6 +17,8 @@ typedef struct Weights {
     uint32_t file_count;
     WeightsEntry *entries; // sorted by name
     uint32_t count;
+    AdeptWeightReader *reader; // the host's, in place of files; NULL: files
+    void *user;
 } Weights;
 
 // A path that ends in ".json" is a shard index; its files are looked up beside it. On failure
