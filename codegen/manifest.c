@@ -127,21 +127,45 @@ static void put_interface(Manifest *m) {
     text_put(m->out, "],\n");
 }
 
+static void put_sizes(Manifest *m, const WeightRecord *record) {
+    for (uint32_t i = 0; i < record->rank; i++)
+        text_printf(m->out, "%s%" PRIu64, i ? ", " : "", record->size[i]);
+}
+
+// JSON has no infinities and NaNs: they are strings.
+static void put_fill(Manifest *m, double fill) {
+    const char *quote = fill - fill == 0 ? "" : "\"";
+    text_put(m->out, quote);
+    text_double(m->out, fill);
+    text_put(m->out, quote);
+}
+
 // Weights by key: trips and stacked parts are unfolded as in the package (codegen/weights.h).
 static void put_weight(void *user, const WeightRecord *weight) {
     Manifest *m = user;
     text_printf(m->out, "%s\n    {\"key\": ", weight->number ? "," : "");
     put_json_string(m, weight->key);
     text_printf(m->out, ", \"dtype\": \"%s\", \"shape\": [", dtype_name(weight->dtype));
-    for (uint32_t i = 0; i < weight->rank; i++) {
-        text_printf(m->out, "%s%" PRIu64, i ? ", " : "", weight->size[i]);
-    }
+    put_sizes(m, weight);
     text_printf(m->out,
                 "], \"buffer\": \"%s\", \"unit\": %" PRId64 ", \"offset\": %" PRIu64
                 ", \"bytes\": %" PRIu64 "}",
                 buffer_names[weight->kind],
                 weight->unit == WEIGHT_NO_UNIT ? -1 : (int64_t)weight->unit, weight->offset,
                 weight->bytes);
+}
+
+static void put_state(void *user, const WeightRecord *state) {
+    Manifest *m = user;
+    text_printf(m->out, "%s\n    {\"key\": ", state->number ? "," : "");
+    put_json_string(m, state->key);
+    text_printf(m->out, ", \"dtype\": \"%s\", \"shape\": [", dtype_name(state->dtype));
+    put_sizes(m, state);
+    text_printf(m->out,
+                "], \"offset\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"fill\": ", state->offset,
+                state->bytes);
+    put_fill(m, graph_node(m->graph, state->node)->decl->fill);
+    text_put(m->out, "}");
 }
 
 static void put_kernels(Manifest *m) {
@@ -260,6 +284,10 @@ char *manifest_file(Arena *arena, const Program *program, uint32_t kernel) {
     return arena_printf(arena, "%02u-%s.spv", kernel, program->kernels.at[kernel]->name);
 }
 
+void manifest_constants(const Program *program, Text *out) {
+    consts_write(program->plan, out);
+}
+
 bool manifest_write(const Program *program, const Modules *modules, const int64_t *symbols,
                     Diags *diags, Text *out) {
     const Plan *plan = program->plan;
@@ -281,7 +309,14 @@ bool manifest_write(const Program *program, const Modules *modules, const int64_
     put_interface(&m);
     text_put(out, "  \"weights\": [");
     weights_visit(plan, put_weight, &m);
-    text_put(out, "],\n  \"memory\": {");
+    text_put(out, "],\n  \"states\": [");
+    states_visit(plan, put_state, &m);
+    Text constants = {0};
+    manifest_constants(program, &constants);
+    text_put(out, "],\n  \"constants\": ");
+    text_put(out, constants.len ? "\"" MANIFEST_CONSTANTS "\"" : "null");
+    text_free(&constants);
+    text_put(out, ",\n  \"memory\": {");
     put_number(&m, "param", plan->param_bytes, ", ");
     put_number(&m, "state", plan->state_bytes, ", ");
     put_number(&m, "const", plan->const_bytes, ", ");

@@ -122,7 +122,7 @@ static bool emit_spirv(Pipeline *pipeline, const Options *options) {
     if (!pipeline_emit(pipeline)) return false;
     int64_t *symbols = arena_alloc(pipeline->arena,
                                    (dim_symbol_count(pipeline->graph->dims) + 1) * sizeof *symbols);
-    Text manifest = {0}, error = {0};
+    Text manifest = {0}, constants = {0}, error = {0};
     bool good =
         read_dims(pipeline, &options->dims, symbols) &&
         manifest_write(pipeline->program, &pipeline->modules, symbols, pipeline->diags, &manifest);
@@ -136,9 +136,15 @@ static bool emit_spirv(Pipeline *pipeline, const Options *options) {
                                         manifest_file(pipeline->arena, pipeline->program, i));
         good = write_output(pipeline, path, module->words, module->count * sizeof *module->words);
     }
+    manifest_constants(pipeline->program, &constants);
+    if (good && constants.len)
+        good = write_output(
+            pipeline, arena_printf(pipeline->arena, "%s/" MANIFEST_CONSTANTS, options->output),
+            constants.data, constants.len);
     good = good && write_output(pipeline,
                                 arena_printf(pipeline->arena, "%s/manifest.json", options->output),
                                 manifest.data, manifest.len);
+    text_free(&constants);
     text_free(&manifest);
     text_free(&error);
     return good;

@@ -335,6 +335,28 @@ static void load_weights(Model *m, int64_t unit, const json_t *header, const uns
     }
 }
 
+// What constants and states begin as.
+static void fill(Model *m, const char *folder) {
+    const json_t *state, *constants = json_object_get(m->manifest, "constants");
+    size_t i, size;
+    if (json_is_string(constants)) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", folder, json_string_value(constants));
+        unsigned char *file = read_file(path, &size);
+        if (size > (uint64_t)number(json_object_get(m->manifest, "memory"), "const"))
+            die("%s is too large", path);
+        memcpy(m->constants.data, file, size);
+        free(file);
+    }
+    json_array_foreach(json_object_get(m->manifest, "states"), i, state) {
+        float value = (float)json_number_value(json_object_get(state, "fill"));
+        if (value == 0) continue; // as it is
+        if (strcmp(string(state, "dtype"), "f32") != 0) die("a state that begins as no f32");
+        for (int64_t at = 0; at < number(state, "bytes"); at += 4)
+            memcpy(m->state.data + number(state, "offset") + at, &value, 4);
+    }
+}
+
 static void prepare(Model *m, const char *path) {
     size_t size, i;
     unsigned char *file = read_file(path, &size);
@@ -425,6 +447,7 @@ int main(int argc, char **argv) {
     json_array_foreach(kernels, i, item) {
         m.pipelines[i] = make_pipeline(&m.device, argv[1], item);
     }
+    fill(&m, argv[1]);
     prepare(&m, argv[2]);
 
     for (int at = 3; at < argc; at++) {
