@@ -75,6 +75,29 @@ static void count_steps(Verify *v, const PlanStep *steps, uint32_t count, bool p
     }
 }
 
+// The steps of `run` are the groups and repeats of a region in its order; gives where they end.
+static uint32_t check_order(Verify *v, RegionId region, uint32_t at) {
+    const Region *nodes = &v->g->regions.at[region];
+    for (uint32_t i = 0; i < nodes->nodes.len && v->good; i++) {
+        NodeId id = nodes->nodes.at[i];
+        const Node *node = graph_node(v->g, id);
+        if (node->kind == NODE_OP || (node->kind == NODE_FUSED && node->prepare)) continue;
+        if (at < v->plan->run.len && v->plan->run.at[at].node == id) {
+            at++;
+            if (node->kind != NODE_REPEAT) continue;
+            at = check_order(v, node->body, at);
+            if (at < v->plan->run.len && v->plan->run.at[at].node == 0) {
+                at++;
+                continue;
+            }
+        } else if (node->kind == NODE_REPEAT) {
+            continue; // all of it went to prepare; else its groups are missed
+        }
+        complain(v, "steps do not stand in the order of the graph");
+    }
+    return at;
+}
+
 static void check_steps(Verify *v) {
     uint32_t *seen = arena_alloc(v->arena, v->g->nodes.len * sizeof *seen);
     count_steps(v, v->plan->run.at, v->plan->run.len, false, seen);
@@ -82,6 +105,8 @@ static void check_steps(Verify *v) {
     for (NodeId id = 1; id < v->g->nodes.len; id++)
         if (graph_node(v->g, id)->kind == NODE_FUSED && seen[id] != 1)
             complain(v, "group %s stands in %u steps", graph_node(v->g, id)->name, seen[id]);
+    if (v->good && check_order(v, 1, 0) != v->plan->run.len && v->good)
+        complain(v, "steps do not stand in the order of the graph");
 }
 
 // ---- lives ----

@@ -80,6 +80,8 @@ void lower_fail(Lower *l, const char *format, ...) __attribute__((format(printf,
 // Number of this workgroup among `workgroups`. Called once, first: where the grid folds, the rest
 // of the kernel stands in an IF that keeps surplus workgroups out.
 KVal lower_workgroup(Lower *l, Dim workgroups);
+// False, and failed, if no family could use the schedule: sizes out of range or of the target.
+bool lower_check_schedule(Lower *l, const Schedule *s, const Target *target);
 bool lower_is_inner(const Lower *l, ValueId value); // computed by a node of the fused region
 KVal lower_dim(Lower *l, Dim dim);                  // i32; the value is below 2^31
 KVal lower_dim64(Lower *l, Dim dim);                // i64

@@ -22,7 +22,9 @@ static bool lower_alternative(Plan *plan, Program *program, Diags *diags, const 
     for (unsigned i = 0; i < sizeof lower_families / sizeof lower_families[0]; i++) {
         if (strcmp(lower_families[i].name, family) != 0) continue;
         Lower l = lower_begin(plan, program, diags, step->node, &alternative->schedule);
-        if (!lower_families[i].lower(&l)) return false;
+        if (!lower_check_schedule(&l, &alternative->schedule, &plan->target) ||
+            !lower_families[i].lower(&l))
+            return false;
         out->count = program->dispatches.len - out->first;
         program->dispatches.at[out->first].barrier = step->barrier;
         return true;

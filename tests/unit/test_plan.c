@@ -231,6 +231,12 @@ static void planted_faults(void **state) {
             place->offset = old;
             break;
         }
+        PlanStep first = plan->run.at[m ? 0 : 2]; // two steps in the other order
+        plan->run.at[m ? 0 : 2] = plan->run.at[m ? 1 : 3];
+        plan->run.at[m ? 1 : 3] = first;
+        check_found(plan, "order of the graph");
+        plan->run.at[m ? 1 : 3] = plan->run.at[m ? 0 : 2];
+        plan->run.at[m ? 0 : 2] = first;
         PlanStep *last = &plan->run.at[plan->run.len - 1];
         last->alternatives.at[0].features = TF_SPIRV16;
         check_found(plan, "has a guard");
@@ -315,6 +321,47 @@ static void mistakes_in_text(void **state) {
     graph_destroy(graph);
 }
 
+// Whatever stands in an edited plan: a diagnostic or a program that verifies.
+static void odd_schedules(void **state) {
+    (void)state;
+    static const char *const schedules[] = {
+        "local=0",
+        "local=100000",
+        "local=64, vec=3",
+        "local=64, vec=4, items=100",
+        "form=simt, local=64, tile_m=2048, tile_n=2, tile_k=1, reg_m=1, reg_n=1",
+        "form=simt, local=1, tile_m=1, tile_n=1, tile_k=1, reg_m=1, reg_n=1",
+        "form=simt, local=7, tile_m=7, tile_n=3, tile_k=3, reg_m=1, reg_n=3, vec=4",
+        "form=simt, local=256, tile_m=16, tile_n=16, tile_k=1, reg_m=1, reg_n=1, unroll=64",
+        "form=simt, local=64, tile_m=8, tile_n=8, tile_k=16, reg_m=1, reg_n=1, subgroup=32",
+        "form=simt, local=33, tile_m=33, tile_n=5, tile_k=7, reg_m=1, reg_n=5, subgroup=32",
+        "lanes=4, local=8, rows=2, keep=1, items=64",
+        "lanes=3, local=6, rows=2",
+        "lanes=256, local=256, rows=1, vec=2, keep=2",
+    };
+    Graph *graph = load(stack);
+    unsigned lowered = 0;
+    for (unsigned i = 0; i < sizeof schedules / sizeof schedules[0]; i++)
+        for (uint32_t step = 0; step < plan_of(graph)->run.len; step++) {
+            Plan *plan = plan_of(graph);
+            if (plan->run.at[step].alternatives.len == 0) continue;
+            Diags *diags = diags_create();
+            Text error = {0};
+            Program *program;
+            Alternative *first = &plan->run.at[step].alternatives.at[0];
+            assert_true(schedule_parse(schedules[i], graph->arena, &first->schedule, &error));
+            if (lower_program(plan, diags, &program)) {
+                assert_true(program_verify(program, diags));
+                lowered++;
+            } else {
+                assert_int_equal(diags_error_count(diags), 1);
+            }
+            diags_destroy(diags);
+        }
+    assert_true(lowered >= 4);
+    graph_destroy(graph);
+}
+
 static void schedules_as_text(void **state) {
     (void)state;
     Arena *arena = arena_create();
@@ -341,6 +388,7 @@ int main(void) {
         cmocka_unit_test(planted_faults),
         cmocka_unit_test(planted_program_faults),
         cmocka_unit_test(mistakes_in_text),
+        cmocka_unit_test(odd_schedules),
         cmocka_unit_test(schedules_as_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

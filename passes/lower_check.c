@@ -1,0 +1,29 @@
+// What any schedule must keep to before a family looks at it: plans are also written by hand.
+#include "passes/lower.h"
+
+enum { CHECK_ITEMS_MAX = 64, CHECK_TILE_MAX = 1024, CHECK_ROWS_MAX = 1024 };
+
+static bool check_power(uint32_t value) {
+    return (value & (value - 1)) == 0;
+}
+
+bool lower_check_schedule(Lower *l, const Schedule *s, const Target *target) {
+    const char *wrong = NULL;
+    uint32_t most = target->max_invocations < target->max_local_x ? target->max_invocations
+                                                                  : target->max_local_x;
+    if (s->local < 1 || s->local > most)
+        wrong = "local must be what the target's limits allow";
+    else if (s->vec != 0 && s->vec != 1 && s->vec != 2 && s->vec != 4)
+        wrong = "vec must be 1, 2 or 4";
+    else if (s->items > CHECK_ITEMS_MAX || s->unroll > CHECK_ITEMS_MAX)
+        wrong = "items and unroll are at most 64";
+    else if (s->tile_m > CHECK_TILE_MAX || s->tile_n > CHECK_TILE_MAX || s->tile_k > CHECK_TILE_MAX)
+        wrong = "a tile's sides are at most 1024";
+    else if (s->rows > CHECK_ROWS_MAX || s->keep > 1)
+        wrong = "rows are at most 1024, keep is 0 or 1";
+    else if (s->subgroup && (!check_power(s->subgroup) || s->subgroup < target->subgroup_min ||
+                             s->subgroup > target->subgroup_max || s->local % s->subgroup != 0))
+        wrong = "subgroup must be a size of the target and divide local";
+    if (wrong) lower_fail(l, "%s", wrong);
+    return !wrong;
+}
