@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+enum { CALLS_MAX = 100000 }; // of one model: calls that call twice would go on for ever
+
 // ---- signatures ----
 
 static bool is_scalar_formal(const TypeSyntax *type) {
@@ -292,7 +294,10 @@ static bool may_call(Elab *e, const Stmt *function, const Expr *expr) {
         elab_error(e, expr->mark, "calls are nested more than %d deep", NEST_MAX);
         return false;
     }
-    return true;
+    if (++e->all_calls <= CALLS_MAX) return true;
+    elab_error(e, expr->mark, "the model makes more than %d calls", CALLS_MAX);
+    e->stopped = true;
+    return false;
 }
 
 static Item call_function(Elab *e, const Stmt *function, const Expr *expr, const String *at,
@@ -300,6 +305,7 @@ static Item call_function(Elab *e, const Stmt *function, const Expr *expr, const
     bool block = function->function.block;
     const char *name = function->name.text, *inner = NULL;
     Call call;
+    if (!e->frame) return elab_error(e, expr->mark, "%s cannot be called at file level", name);
     if (at && !block) return elab_error(e, at->span, "%s is a fn; a path belongs to blocks", name);
     if (!may_call(e, function, expr)) return item_error();
     if (at && !(inner = elab_string(e, at, false))) return item_error();

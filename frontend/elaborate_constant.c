@@ -24,10 +24,7 @@ bool item_is_constant(Item item) {
     case ITEM_BOOL:
     case ITEM_STRING:
     case ITEM_DTYPE: return true;
-    case ITEM_LIST:
-        for (uint32_t i = 0; i < item.list.count; i++)
-            if (!item_is_constant(item.list.at[i])) return false;
-        return true;
+    case ITEM_LIST: return item.list.constant;
     default: return false;
     }
 }

@@ -4,7 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { EVAL_DEPTH_MAX = 2048 }; // expressions inside calls inside expressions ..
+enum {
+    EVAL_DEPTH_MAX = 2048, // expressions inside calls inside expressions ..
+    STEPS_MAX = 20000000   // expressions of one model, as often as they are elaborated
+};
 
 // ---- names of values ----
 
@@ -202,13 +205,19 @@ static Item elab_unary(Elab *e, const Expr *expr, Names names) {
 
 static Item elab_list(Elab *e, const Expr *expr, Names names) {
     Item *item = arena_alloc(e->arena, expr->list.len * sizeof *item);
+    ItemList list = {.at = item, .count = expr->list.len, .constant = true};
     bool good = true;
     for (uint32_t i = 0; i < expr->list.len; i++) {
         item[i] = elab_expr(e, expr->list.at[i], names_inside(names));
         good = good && item[i].kind != ITEM_ERROR;
+        list.constant = list.constant && item_is_constant(item[i]);
+        list.leaves += item[i].kind == ITEM_LIST ? item[i].list.leaves : 1;
     }
     if (!good) return item_error();
-    return (Item){.kind = ITEM_LIST, .list = {item, expr->list.len}};
+    if (list.leaves > LIST_MAX)
+        return elab_error(e, expr->span, "the list has more than %d elements", LIST_MAX);
+    if (list.leaves == 0) list.leaves = 1;
+    return (Item){.kind = ITEM_LIST, .list = list};
 }
 
 static Item elab_field(Elab *e, const Expr *expr, Names names) {
@@ -271,8 +280,10 @@ static Item elab_kind(Elab *e, const Expr *expr, Names names) {
 
 Item elab_expr(Elab *e, const Expr *expr, Names names) {
     if (e->stopped) return item_error();
-    if (e->depth == EVAL_DEPTH_MAX) {
-        elab_error(e, expr->span, "calls and expressions are nested too deeply");
+    if (e->depth == EVAL_DEPTH_MAX || ++e->steps > STEPS_MAX) {
+        elab_error(e, expr->span,
+                   e->steps > STEPS_MAX ? "the model takes too many steps to elaborate"
+                                        : "calls and expressions are nested too deeply");
         e->stopped = true;
         return item_error();
     }

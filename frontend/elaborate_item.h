@@ -33,6 +33,8 @@ typedef struct Item Item;
 typedef struct ItemList {
     const Item *at;
     uint32_t count;
+    uint32_t leaves; // elements of inner lists too, an empty list being one: at most LIST_MAX
+    bool constant;
 } ItemList;
 
 struct Item {

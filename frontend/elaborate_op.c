@@ -355,16 +355,16 @@ static bool spread_operands(Elab *e, const Expr *call, const OpInfo *op, const S
 Item elab_op_call(Elab *e, const Expr *call, OpId id, const Item *args, Names names) {
     const OpInfo *op = op_info(id);
     if (op->later) return elab_error(e, call->mark, "%s is not supported yet", op->name);
-    Slots *slots = arena_alloc(e->arena, sizeof *slots);
+    Slots slots = {0};
     for (unsigned i = 0; i < SLOTS_MAX; i++) {
-        slots->item[i] = (Item){.kind = ITEM_NONE};
-        slots->span[i] = call->mark;
+        slots.item[i] = (Item){.kind = ITEM_NONE};
+        slots.span[i] = call->mark;
     }
-    if (!fill_slots(e, call, op, args, slots)) return item_error();
-    Attr *attr = arena_alloc(e->arena, OP_ATTRS_MAX * sizeof *attr);
+    if (!fill_slots(e, call, op, args, &slots)) return item_error();
+    Attr attr[OP_ATTRS_MAX];
     OpUse use = {.op = id, .span = call->mark, .attr = attr, .names = names};
-    bool good = fill_attrs(e, call, op, slots, attr);
-    if (!spread_operands(e, call, op, slots, &use) || !good) return item_error();
+    bool good = fill_attrs(e, call, op, &slots, attr);
+    if (!spread_operands(e, call, op, &slots, &use) || !good) return item_error();
     return elab_op(e, &use);
 }
 

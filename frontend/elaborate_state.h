@@ -84,8 +84,9 @@ typedef struct Elab {
     bool dump;
     const Defines *defines;
     Scope *file_scope, *scope, *functions;
-    Frame *frame; // the model's is outermost
-    unsigned depth, calls;
+    Frame *frame;          // the model's is outermost
+    unsigned depth, calls; // nested now
+    uint32_t all_calls, steps;
     SiteMap *sites;
     Scope *state_names; // full names, which must be unique
     const Stmt *stmt;   // at work: locations of a dump
