@@ -21,11 +21,22 @@ typedef struct CompileOptions {
     const Schedule *schedule;
 } CompileOptions;
 
-// A legal schedule. cost: lower is better, comparable within one node and target.
+// What must hold where a schedule is used; all zero: nothing. Candidates with equal guards compete;
+// the best under each guard becomes an alternative of the step.
+typedef struct ScheduleGuard {
+    TargetFeatures features;
+    uint32_t shared_bytes;
+    FragmentShape fragment;
+    Condition condition[CONDITIONS_MAX];
+    uint32_t conditions;
+} ScheduleGuard;
+
+// A legal schedule. cost: lower is better, comparable within one node, target and guard.
 typedef struct Candidate {
     Schedule schedule;
     double cost;
     const char *why; // what decides for or against it
+    ScheduleGuard guard;
 } Candidate;
 typedef VEC(Candidate) CandidateList;
 

@@ -124,4 +124,5 @@ KVal lower_smaller(KBuilder *b, DType dtype, KVal x, KVal y);
 bool lower_map(Lower *l);
 bool lower_row(Lower *l);
 bool lower_contract(Lower *l);
+bool lower_skinny(Lower *l); // of family contract
 bool lower_attention(Lower *l);

@@ -5,7 +5,11 @@
 #include <string.h>
 
 void schedule_add(ScheduleSite *site, Schedule schedule, double cost, const char *why) {
-    vec_push(site->arena, &site->list, (Candidate){schedule, cost, why});
+    vec_push(site->arena, &site->list, (Candidate){.schedule = schedule, .cost = cost, .why = why});
+}
+
+void schedule_add_guarded(ScheduleSite *site, Candidate candidate) {
+    vec_push(site->arena, &site->list, candidate);
 }
 
 double schedule_size(const ScheduleSite *site, Dim dim) {
@@ -20,13 +24,6 @@ uint32_t schedule_divisor(const ScheduleSite *site, Dim dim, uint32_t most) {
     return most;
 }
 
-static const Candidate *schedule_best(const CandidateList *list) {
-    const Candidate *best = NULL;
-    for (uint32_t i = 0; i < list->len; i++)
-        if (!best || list->at[i].cost < best->cost) best = &list->at[i];
-    return best;
-}
-
 typedef struct ScheduleFamily {
     const char *name;
     void (*candidates)(ScheduleSite *site);
@@ -38,6 +35,58 @@ static const ScheduleFamily schedule_families[] = {
     {"contract", schedule_contract},
     {"attention", schedule_attention},
 };
+
+static bool guard_equal(const ScheduleGuard *a, const ScheduleGuard *b) {
+    const FragmentShape *f = &a->fragment, *g = &b->fragment;
+    bool equal = a->features == b->features && a->shared_bytes == b->shared_bytes &&
+                 a->conditions == b->conditions && f->m == g->m && f->n == g->n && f->k == g->k &&
+                 f->ab == g->ab && f->acc == g->acc;
+    for (uint32_t i = 0; equal && i < a->conditions; i++) {
+        const Condition *c = &a->condition[i], *d = &b->condition[i];
+        equal = c->left == d->left && c->right == d->right && c->relation == d->relation;
+    }
+    return equal;
+}
+
+static bool guard_is_none(const ScheduleGuard *guard) {
+    return guard_equal(guard, &(ScheduleGuard){0});
+}
+
+// The best of the candidates with this guard; *count: how many there are.
+static const Candidate *schedule_best(const CandidateList *list, const ScheduleGuard *guard,
+                                      uint32_t *count) {
+    const Candidate *best = NULL;
+    *count = 0;
+    for (uint32_t i = 0; i < list->len; i++) {
+        if (!guard_equal(&list->at[i].guard, guard)) continue;
+        ++*count;
+        if (!best || list->at[i].cost < best->cost) best = &list->at[i];
+    }
+    return best;
+}
+
+static void schedule_alternative(ScheduleSite *site, PlanStep *step, const Candidate *best,
+                                 uint32_t count) {
+    Alternative alternative = {.features = best->guard.features,
+                               .shared_bytes = best->guard.shared_bytes,
+                               .fragment = best->guard.fragment,
+                               .conditions = best->guard.conditions,
+                               .schedule = best->schedule,
+                               .workspace = DIM_NONE};
+    memcpy(alternative.condition, best->guard.condition, sizeof alternative.condition);
+    alternative.reason = best->why;
+    if (count > 1) {
+        alternative.reason =
+            arena_printf(site->graph->arena, "%s; best of %u candidates", best->why, count);
+    }
+    vec_push(site->graph->arena, &step->alternatives, alternative);
+}
+
+// Whether a guarded alternative is worth having beside the unguarded one. Under conditions on dims
+// costs are those of other sizes, which do not compare.
+static bool worth_having(const Candidate *guarded, const Candidate *otherwise) {
+    return guarded->guard.conditions > 0 || guarded->cost < otherwise->cost;
+}
 
 static ScheduleSite schedule_site(const Plan *plan, NodeId fused) {
     Graph *g = plan->graph;
@@ -65,22 +114,34 @@ CandidateList plan_candidates(const Plan *plan, NodeId fused) {
     return list;
 }
 
+static void schedule_guarded(ScheduleSite *site, PlanStep *step, const Candidate *last) {
+    for (uint32_t i = 0; i < site->list.len; i++) {
+        const ScheduleGuard *guard = &site->list.at[i].guard;
+        bool seen = guard_is_none(guard);
+        for (uint32_t k = 0; k < i && !seen; k++)
+            seen = guard_equal(&site->list.at[k].guard, guard);
+        if (seen) continue;
+        uint32_t count;
+        const Candidate *best = schedule_best(&site->list, guard, &count);
+        if (worth_having(best, last)) schedule_alternative(site, step, best, count);
+    }
+}
+
 bool schedule_step(Plan *plan, NodeId node, const Schedule *forced, Diags *diags, PlanStep *step) {
-    Graph *g = plan->graph;
     ScheduleSite site = schedule_site(plan, node);
-    Candidate by_hand = {.why = "given by hand"};
-    if (forced) by_hand.schedule = *forced;
-    const Candidate *best = forced ? &by_hand : schedule_best(&site.list);
-    if (!best) {
+    if (forced) {
+        Candidate by_hand = {.schedule = *forced, .why = "given by hand"};
+        schedule_alternative(&site, step, &by_hand, 1);
+        return true;
+    }
+    uint32_t count;
+    const Candidate *last = schedule_best(&site.list, &(ScheduleGuard){0}, &count);
+    if (!last) {
         diag_error(diags, (Span){0}, "no schedule of family %s fits %s", site.fused->family,
                    site.fused->name);
         return false;
     }
-    Alternative alternative = {.schedule = best->schedule, .workspace = DIM_NONE};
-    bool chosen = !forced && site.list.len > 1;
-    alternative.reason =
-        chosen ? arena_printf(g->arena, "%s; best of %u candidates", best->why, site.list.len)
-               : best->why;
-    vec_push(g->arena, &step->alternatives, alternative);
+    schedule_guarded(&site, step, last);
+    schedule_alternative(&site, step, last, count);
     return true;
 }

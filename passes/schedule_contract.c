@@ -72,6 +72,7 @@ void schedule_contract(ScheduleSite *site) {
     ContractSite c = {.site = site};
     Graph *g = (Graph *)(uintptr_t)site->graph;
     if (!contract_shape(g, g->regions.at[site->fused->body].owner, &c.shape)) return;
+    schedule_skinny(site);
     c.batch = schedule_size(site, c.shape.batch);
     c.m = schedule_size(site, c.shape.m);
     c.n = schedule_size(site, c.shape.windows) * c.shape.cells;
