@@ -300,9 +300,11 @@ const Program *program_check(Graph *graph, const ProgramCheck *check) {
     Plan *plan;
     Program *program;
     check_diags(plan_build(graph, &target, &options, diags, &plan), diags, "plan");
-    if (check->force) {
-        plan->run.at[0].alternatives.at[0].schedule = *check->force;
-        plan->run.at[0].alternatives.len = 1;
+    if (check->force) { // in place of the one without a guard
+        PlanStep *step = &plan->run.at[0];
+        step->alternatives.at[0] = step->alternatives.at[step->alternatives.len - 1];
+        step->alternatives.at[0].schedule = *check->force;
+        step->alternatives.len = 1;
     }
     check_diags(lower_program(plan, diags, &program), diags, "lower");
     check_diags(plan_verify(plan, diags), diags, "plan");

@@ -238,7 +238,7 @@ static void planted_faults(void **state) {
         plan->run.at[m ? 1 : 3] = plan->run.at[m ? 0 : 2];
         plan->run.at[m ? 0 : 2] = first;
         PlanStep *last = &plan->run.at[plan->run.len - 1];
-        last->alternatives.at[0].features = TF_SPIRV16;
+        last->alternatives.at[last->alternatives.len - 1].features = TF_SPIRV16;
         check_found(plan, "has a guard");
         graph_destroy(graph);
     }

@@ -1,0 +1,128 @@
+// Form "skinny" of family "contract" on the interpreter, against the evaluator; and its choice.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "passes/compile.h"
+#include "tests/support/graph_make.h"
+#include "tests/support/program_run.h"
+
+static const Schedule forms[] = {
+    {.form = "skinny", .local = 128, .lanes = 32, .tile_m = 1, .reg_n = 4, .vec = 4, .unroll = 1},
+    {.form = "skinny", .local = 128, .lanes = 8, .tile_m = 1, .reg_n = 1, .vec = 1, .unroll = 1},
+    {.form = "skinny", .local = 64, .lanes = 64, .tile_m = 16, .reg_n = 2, .vec = 2, .unroll = 2},
+    {.form = "skinny", .local = 128, .lanes = 128, .tile_m = 4, .reg_n = 8, .vec = 4, .unroll = 2},
+};
+
+static ValueId declare(Graph *g, const char *name, const Type *type) {
+    NodeSpec spec = {.op = OP_INPUT, .name = name, .type = type, .decl = &(Decl){0}};
+    return graph_result(g, graph_add(g, NULL, &spec), 0);
+}
+
+// y = x w^T + b, x [N or rows, k], w [n, k].
+static Graph *linear(DType dtype, int64_t rows, int64_t n, int64_t k, DType result) {
+    Graph *g = graph_create("m");
+    Dim m = dim_symbol(g->dims, "N", 1, 16);
+    if (rows) m = dim_const(g->dims, rows);
+    Dim columns = dim_const(g->dims, n), depth = dim_const(g->dims, k);
+    Type x_type = {dtype, 2, {m, depth}}, w_type = {dtype, 2, {columns, depth}};
+    Type b_type = {result, 1, {columns}};
+    ValueId x = declare(g, "x", &x_type), w = declare(g, "w", &w_type);
+    ValueId b = declare(g, "b", &b_type);
+    NodeId fused = graph_begin_fused(g, "k0", "contract", false);
+    char attrs[64];
+    snprintf(attrs, sizeof attrs, "dtype=%s", dtype_name(result));
+    ValueId sum = make_op(g, OP_CONTRACT, "sum", attrs, x, w, 0);
+    ValueId y = make_op(g, OP_ADD, "y", NULL, sum, b, 0);
+    graph_end_fused(g, fused, &y, 1);
+    graph_add_output(g, "o", NULL, y, (Loc){0});
+    g->stage = STAGE_FUSED;
+    return g;
+}
+
+static void check(Graph *g, const char *target, const Schedule *form, int64_t rows,
+                  double tolerance) {
+    Schedule copy = form ? *form : (Schedule){0};
+    program_check(g, &(ProgramCheck){.target = target,
+                                     .symbols = &rows,
+                                     .tolerance = tolerance,
+                                     .scale = 1,
+                                     .force = form ? &copy : NULL});
+}
+
+static void shapes(void **state) {
+    (void)state;
+    const int64_t sizes[][2] = {{1, 32}, {2, 4}, {31, 128}, {33, 132}, {64, 256}, {7, 1024}};
+    for (unsigned s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        for (unsigned f = 0; f < sizeof forms / sizeof *forms; f++) {
+            Graph *g = linear(DT_F32, 0, sizes[s][0], sizes[s][1], DT_F32);
+            for (int64_t rows = 1; rows <= forms[f].tile_m; rows = 2 * rows + 1) {
+                check(g, "portable", &forms[f], rows, 1e-5);
+                check(g, "h200", &forms[f], rows, 1e-5);
+            }
+            graph_destroy(g);
+        }
+    }
+}
+
+static void ragged_depth(void **state) { // K that no step divides
+    (void)state;
+    const Schedule form = {
+        .form = "skinny", .local = 64, .lanes = 16, .tile_m = 2, .reg_n = 4, .vec = 1};
+    for (int64_t k = 2; k <= 132; k += 13) {
+        Graph *g = linear(DT_F32, 2, 19, k, DT_F32);
+        check(g, "portable", &form, 1, 1e-5);
+        graph_destroy(g);
+    }
+}
+
+static void dtypes(void **state) {
+    (void)state;
+    Graph *g = linear(DT_F16, 3, 40, 96, DT_F16);
+    check(g, "h200", NULL, 1, 2e-3);
+    graph_destroy(g);
+    g = linear(DT_BF16, 1, 40, 96, DT_BF16);
+    check(g, "portable", NULL, 1, 2e-2);
+    graph_destroy(g);
+    g = linear(DT_I8, 1, 40, 96, DT_I32);
+    check(g, "portable", NULL, 1, 0);
+    graph_destroy(g);
+}
+
+// One row: an alternative of its own under the condition that there is one; else the form itself.
+static void choice(void **state) {
+    (void)state;
+    Diags *diags = diags_create();
+    Target target;
+    Plan *plan;
+    assert_true(target_builtin("h200", &target));
+    Graph *g = linear(DT_F32, 0, 4096, 4096, DT_F32);
+    assert_true(plan_build(g, &target, &(CompileOptions){0}, diags, &plan));
+    assert_int_equal(plan->run.at[0].alternatives.len, 2);
+    const Alternative *first = &plan->run.at[0].alternatives.at[0];
+    assert_string_equal(first->schedule.form, "skinny");
+    assert_int_equal(first->schedule.tile_m, 1);
+    assert_int_equal(first->schedule.subgroup, 32);
+    assert_int_equal(first->conditions, 1);
+    assert_int_equal(first->condition[0].relation, DIM_LE);
+    assert_true(dim_is(g->dims, first->condition[0].right, 1));
+    assert_int_equal(plan->run.at[0].alternatives.at[1].conditions, 0);
+    graph_destroy(g);
+    g = linear(DT_F32, 1, 4096, 4096, DT_F32);
+    assert_true(plan_build(g, &target, &(CompileOptions){0}, diags, &plan));
+    assert_int_equal(plan->run.at[0].alternatives.len, 1);
+    assert_string_equal(plan->run.at[0].alternatives.at[0].schedule.form, "skinny");
+    graph_destroy(g);
+    diags_destroy(diags);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(shapes), cmocka_unit_test(ragged_depth),
+                                       cmocka_unit_test(dtypes), cmocka_unit_test(choice)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
