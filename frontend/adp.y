@@ -62,8 +62,19 @@ static TypeSyntax *type_create(Parse *parse, Span span, TypeSyntax type) {
     return made;
 }
 
-// Lists grow left to right, in rules such as `list: list "," item`.
-#define append(list, ...) vec_push(parse->arena, &(list), __VA_ARGS__)
+// Lists grow left to right, in rules such as `list: list "," item`. Most have one element.
+static void *list_grow(Arena *arena, void *at, uint32_t *cap, size_t item) {
+    uint32_t old = *cap;
+    *cap = old ? old * 2 : 1;
+    return arena_grow(arena, at, old * item, *cap * item);
+}
+
+#define append(list, ...)                                                                          \
+    do {                                                                                           \
+        if ((list).len == (list).cap)                                                              \
+            (list).at = list_grow(parse->arena, (list).at, &(list).cap, sizeof *(list).at);        \
+        (list).at[(list).len++] = (__VA_ARGS__);                                                   \
+    } while (0)
 // After an error the next one is a new one, and the token in error is dropped unless it is the end
 // of the statement.
 #define resume(parse)                                                                              \
