@@ -19,6 +19,7 @@ typedef struct Random {
     uint32_t values;
     unsigned made;
     const char *dtype; // of inputs and params
+    bool exact;        // only what strict rounding gives to the bit
 } Random;
 
 static uint32_t pick(Random *r, uint32_t below) {
@@ -76,10 +77,11 @@ static bool constant(const Random *r, Dim dim) {
 // None that makes small differences large, such as sin of large numbers.
 static void maps(Random *r) {
     static const OpId unary[] = {OP_TANH, OP_RELU, OP_GELU, OP_NEGATIVE, OP_ABS, OP_SIGMOID};
+    static const OpId exact[] = {OP_RELU, OP_NEGATIVE, OP_ABS};
     static const OpId binary[] = {OP_ADD, OP_MULTIPLY, OP_SUBTRACT, OP_MAXIMUM};
     ValueId operand[] = {some(r, 0), some(r, 0)};
     if (pick(r, 2))
-        try_op(r, unary[pick(r, 6)], NULL, operand, 1);
+        try_op(r, r->exact ? exact[pick(r, 3)] : unary[pick(r, 6)], NULL, operand, 1);
     else
         try_op(r, binary[pick(r, 4)], NULL, operand, 2);
 }
@@ -186,10 +188,10 @@ static void moves(Random *r) {
     }
 }
 
-static Graph *random_graph(uint64_t seed) {
+static Graph *random_graph(uint64_t seed, bool exact) {
     char model[32];
     snprintf(model, sizeof model, "graph%llu", (unsigned long long)seed);
-    Random r = {.g = graph_create(model), .state = seed * 977 + 5};
+    Random r = {.g = graph_create(model), .state = seed * 977 + 5, .exact = exact};
     dim_symbol(r.g->dims, "N", 1, 64);
     static const char *const types[] = {"[N, 4]", "[N, 2, 4, 6]", "[4]", "[3, N]", "[N, 3, 4]"};
     static const char *const dtypes[] = {"f32", "f32", "f32", "f16", "bf16", "i32"};
@@ -201,7 +203,13 @@ static Graph *random_graph(uint64_t seed) {
         r.value[r.values++] = make_input(r.g, name, type);
     }
     void (*const step[])(Random *) = {maps, maps, maps, reduces, norms, products, windows, moves};
-    for (unsigned i = 0, steps = 4 + pick(&r, 16); i < steps; i++) step[pick(&r, 8)](&r);
+    void (*const exact_step[])(Random *) = {maps, moves};
+    for (unsigned i = 0, steps = 4 + pick(&r, 16); i < steps; i++) {
+        if (exact)
+            exact_step[pick(&r, 2)](&r);
+        else
+            step[pick(&r, 8)](&r);
+    }
     unsigned outputs = 1 + pick(&r, 3);
     for (unsigned i = 0; i < outputs; i++) {
         ValueId value = i ? some(&r, 0) : r.value[r.values - 1];
@@ -243,7 +251,7 @@ static void test_random(void **state) {
     static const char *const passes[] = {NULL, "decompose,fold-views,fuse",
                                          "simplify,decompose,push-moves,fold-views,fuse"};
     for (unsigned seed = first; seed < last; seed++) {
-        Graph *g = random_graph(seed);
+        Graph *g = random_graph(seed, false);
         g = pass_run_checked(g, passes[seed % 3], 1 + seed % 4, tolerance(g, 1e-5));
         graph_destroy(g);
     }
@@ -261,7 +269,7 @@ static void test_programs(void **state) {
         PassOptions options = pass_options();
         options.disable = disabled[seed % 3];
         Diags *diags = diags_create();
-        Graph *g = pass_run_all(random_graph(seed), &options, diags, NULL);
+        Graph *g = pass_run_all(random_graph(seed, false), &options, diags, NULL);
         assert_non_null(g);
         if (last == first + 1) show(g);
         ProgramCheck check = {.target = seed % 2 ? "portable" : "h200",
@@ -273,8 +281,31 @@ static void test_programs(void **state) {
     }
 }
 
+// Under strict rounding, maps and moves give the evaluator's bits, with every optional pass and
+// with none.
+static void test_strict(void **state) {
+    (void)state;
+    unsigned first, last;
+    range(40, &first, &last);
+    for (unsigned seed = 2 * first; seed < 2 * last; seed++) {
+        int64_t symbols[64];
+        for (unsigned i = 0; i < 64; i++) symbols[i] = 1 + seed / 2 % 4;
+        PassOptions options = pass_options();
+        options.strict_rounding = true;
+        if (seed % 2) options.disable = "simplify,push-moves,tidy,move-to-prepare";
+        Diags *diags = diags_create();
+        Graph *g = pass_run_all(random_graph(seed / 2, true), &options, diags, NULL);
+        assert_non_null(g);
+        if (last == first + 1) show(g);
+        ProgramCheck check = {.target = "portable", .symbols = symbols, .strict = true};
+        program_check(g, &check);
+        graph_destroy(g);
+        diags_destroy(diags);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_strict), cmocka_unit_test(test_random),
                                        cmocka_unit_test(test_programs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
