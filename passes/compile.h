@@ -21,8 +21,8 @@ typedef struct CompileOptions {
     const Schedule *schedule;
 } CompileOptions;
 
-// What must hold where a schedule is used; all zero: nothing. Candidates with equal guards compete;
-// the best under each guard becomes an alternative of the step.
+// What must hold where a schedule is used; all zero: nothing. Candidates whose guards differ in no
+// more than shared_bytes compete; the best of them becomes an alternative of the step.
 typedef struct ScheduleGuard {
     TargetFeatures features;
     uint32_t shared_bytes;

@@ -14,6 +14,7 @@ void schedule_add_guarded(ScheduleSite *site, Candidate candidate) {
 
 double schedule_size(const ScheduleSite *site, Dim dim) {
     DimBounds bounds = dim_bounds(site->dims, dim);
+    if (bounds.lo == bounds.hi && bounds.lo >= 1) return (double)bounds.lo;
     double low = bounds.lo < 1 ? 1 : (double)bounds.lo,
            high = bounds.hi < 1 ? 1 : (double)bounds.hi;
     return sqrt(low) * sqrt(high);
@@ -38,9 +39,8 @@ static const ScheduleFamily schedule_families[] = {
 
 static bool guard_equal(const ScheduleGuard *a, const ScheduleGuard *b) {
     const FragmentShape *f = &a->fragment, *g = &b->fragment;
-    bool equal = a->features == b->features && a->shared_bytes == b->shared_bytes &&
-                 a->conditions == b->conditions && f->m == g->m && f->n == g->n && f->k == g->k &&
-                 f->ab == g->ab && f->acc == g->acc;
+    bool equal = a->features == b->features && a->conditions == b->conditions && f->m == g->m &&
+                 f->n == g->n && f->k == g->k && f->ab == g->ab && f->acc == g->acc;
     for (uint32_t i = 0; equal && i < a->conditions; i++) {
         const Condition *c = &a->condition[i], *d = &b->condition[i];
         equal = c->left == d->left && c->right == d->right && c->relation == d->relation;

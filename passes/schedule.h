@@ -18,6 +18,7 @@ void schedule_map(ScheduleSite *site);
 void schedule_row(ScheduleSite *site);
 void schedule_contract(ScheduleSite *site);
 void schedule_skinny(ScheduleSite *site); // of family contract
+void schedule_coop(ScheduleSite *site);   // likewise
 void schedule_attention(ScheduleSite *site);
 
 void schedule_add(ScheduleSite *site, Schedule schedule, double cost, const char *why);

@@ -73,6 +73,7 @@ void schedule_contract(ScheduleSite *site) {
     Graph *g = (Graph *)(uintptr_t)site->graph;
     if (!contract_shape(g, g->regions.at[site->fused->body].owner, &c.shape)) return;
     schedule_skinny(site);
+    schedule_coop(site);
     c.batch = schedule_size(site, c.shape.batch);
     c.m = schedule_size(site, c.shape.m);
     c.n = schedule_size(site, c.shape.windows) * c.shape.cells;

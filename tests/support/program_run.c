@@ -175,6 +175,26 @@ static void run_dispatch(Run *run, const Dispatch *dispatch) {
     free(args);
 }
 
+// The first alternative whose conditions hold; what it needs of the device the target has.
+static uint32_t run_alternative(const Run *run, const PlanStep *step) {
+    for (uint32_t a = 0; a < step->alternatives.len; a++) {
+        const Alternative *alternative = &step->alternatives.at[a];
+        bool holds = true;
+        for (uint32_t i = 0; i < alternative->conditions; i++) {
+            const Condition *c = &alternative->condition[i];
+            int64_t left = run_eval(run, c->left), right = run_eval(run, c->right);
+            bool is[] = {[DIM_EQ] = left == right,
+                         [DIM_NE] = left != right,
+                         [DIM_LT] = left<right, [DIM_LE] = left <= right, [DIM_GT] = left> right,
+                         [DIM_GE] = left >= right};
+            holds = holds && is[c->relation];
+        }
+        if (holds) return a;
+    }
+    fail_msg("no alternative holds");
+    return 0;
+}
+
 static uint32_t run_steps(Run *run, const PlanStep *steps, const LoweredStep *lowered,
                           uint32_t count, uint32_t at) {
     for (; at < count && steps[at].node; at++) {
@@ -188,10 +208,10 @@ static uint32_t run_steps(Run *run, const PlanStep *steps, const LoweredStep *lo
             at = end;
             continue;
         }
-        const LoweredAlternative *last =
-            &lowered[at].alternatives.at[lowered[at].alternatives.len - 1];
-        for (uint32_t d = 0; d < last->count; d++)
-            run_dispatch(run, &run->program->dispatches.at[last->first + d]);
+        const LoweredAlternative *chosen =
+            &lowered[at].alternatives.at[run_alternative(run, &steps[at])];
+        for (uint32_t d = 0; d < chosen->count; d++)
+            run_dispatch(run, &run->program->dispatches.at[chosen->first + d]);
     }
     return at;
 }

@@ -10,6 +10,8 @@
 #include <cmocka.h>
 
 #include "codegen/spirv.h"
+#include "passes/compile.h"
+#include "passes/coop_shape.h"
 #include "tests/support/graph_make.h"
 #include "tests/support/program_run.h"
 
@@ -390,6 +392,123 @@ static void prologue(void **state) {
     check_type(g, DT_F16, 5e-3);
 }
 
+static void choices_run(void **state) {
+    (void)state;
+    static const int64_t few[] = {1, 17, 70};
+    for (unsigned i = 0; i < 3; i++) {
+        Graph *g = begin();
+        ValueId x = make_input(g, "x", i ? "[N, 96] f16" : "[N, 96] i8");
+        ValueId y = make_input(g, "y", i ? "[80, 96] f16" : "[80, 96] i8");
+        NodeId fused = graph_begin_fused(g, "k", "contract", false);
+        ValueId v = contract(g, NULL, x, y);
+        if (i == 2) v = make_op(g, OP_RELU, "r", NULL, v, 0, 0);
+        finish(g, fused, v);
+        for (unsigned n = 0; n < 3; n++) {
+            ProgramCheck run = {.target = "lavapipe-debian13",
+                                .symbols = &few[n],
+                                .tolerance = i ? 1e-3 : 0,
+                                .scale = 1};
+            const Program *program = program_check(g, &run);
+            const PlanStep *step = &program->plan->run.at[0];
+            const Alternative *a = &step->alternatives.at[step->alternatives.len - 2];
+            assert_string_equal(a->schedule.form, "coop");
+            assert_int_equal(a->fragment.m, 8);
+            assert_string_equal(a[1].schedule.form, "simt");
+            emit_all(program);
+        }
+        graph_destroy(g);
+    }
+}
+
+// Plans and lowers for a target; the alternatives of the only step.
+static const PlanStep *planned(Graph *g, const char *target) {
+    Target to;
+    Plan *plan;
+    Program *program;
+    Diags *diags = diags_create();
+    assert_true(target_builtin(target, &to));
+    assert_true(plan_build(g, &to, &(CompileOptions){0}, diags, &plan));
+    assert_true(lower_program(plan, diags, &program));
+    for (uint32_t i = 0; i < program->kernels.len; i++)
+        assert_true(kernel_verify(program->kernels.at[i], diags));
+    emit_all(program);
+    diags_destroy(diags);
+    return &plan->run.at[0];
+}
+
+typedef struct Choice {
+    const char *target, *x, *y;
+    bool turned, coop;
+} Choice;
+
+static void choices(void **state) {
+    (void)state;
+    static const Choice list[] = {
+        {"h200", "[4096, 4096] f16", "[4096, 4096] f16", true, true},
+        {"h200", "[512, 4096] f16", "[4096, 11008] f16", true, true},
+        {"h200", "[512, 11008] bf16", "[4096, 11008] bf16", false, true},
+        {"h200", "[1024, 1024] f16", "[1024, 1024] f16", false, true},
+        {"h200", "[N, 4096] f16", "[4096, 4096] f16", false, true},
+        {"h200", "[8192, 8192] i8", "[8192, 8192] i8", false, true},
+        {"h200", "[1023, 1021] f16", "[1023, 1021] f16", false, true},
+        {"h200", "[512, 512] f32", "[512, 512] f32", false, false},
+        {"lavapipe-debian12", "[512, 512] f16", "[512, 512] f16", false, false},
+        {"portable", "[512, 512] i8", "[512, 512] i8", false, false},
+    };
+    for (unsigned i = 0; i < sizeof list / sizeof list[0]; i++) {
+        Graph *g = begin();
+        ValueId x = make_input(g, "x", list[i].x), y = make_input(g, "y", list[i].y);
+        NodeId fused = graph_begin_fused(g, "k", "contract", false);
+        if (list[i].turned) y = make_view(g, OP_TRANSPOSE, "a=0, b=1", y);
+        finish(g, fused, contract(g, NULL, x, y));
+        const PlanStep *step = planned(g, list[i].target);
+        const Alternative *last = &step->alternatives.at[step->alternatives.len - 1];
+        const Alternative *before = step->alternatives.len > 1 ? last - 1 : last;
+        assert_string_equal(before->schedule.form, list[i].coop ? "coop" : last->schedule.form);
+        assert_string_not_equal(last->schedule.form, "coop");
+        assert_int_equal(last->features, 0);
+        assert_int_equal(before->fragment.m, list[i].coop ? 16 : 0);
+        assert_int_equal(before->features & TF_COOPERATIVE_MATRIX,
+                         list[i].coop ? TF_COOPERATIVE_MATRIX : 0);
+        if (list[i].coop) assert_non_null(strstr(before->reason, "best of"));
+        graph_destroy(g);
+    }
+}
+
+// Schedules that cannot be lowered are refused with words.
+static void refusals(void **state) {
+    (void)state;
+    Graph *g = begin();
+    ValueId x = make_input(g, "x", "[N, 64] f16"), y = make_input(g, "y", "[64, 64] f16");
+    NodeId fused = graph_begin_fused(g, "k", "contract", false);
+    finish(g, fused, contract(g, NULL, x, y));
+    CoopShape shape;
+    Target target;
+    assert_true(target_builtin("h200", &target));
+    assert_true(coop_shape(g, fused, &shape));
+    Schedule s = floats[0].schedule;
+    assert_null(coop_refuses(&shape, &s, &target));
+    assert_int_equal(coop_shared_bytes(&shape, &s), (32 + 64) * 5 * 16);
+    s.frag_k = 8;
+    assert_string_equal(coop_refuses(&shape, &s, &target), "the target lists no such fragment");
+    s = floats[0].schedule, s.local = 128;
+    assert_string_equal(coop_refuses(&shape, &s, &target),
+                        "local must be subgroup times tile / warp");
+    s = floats[0].schedule, s.warp_n = 24;
+    assert_string_equal(coop_refuses(&shape, &s, &target), "warp must be a multiple of frag");
+    s = floats[0].schedule, s.subgroup = 16;
+    assert_string_equal(coop_refuses(&shape, &s, &target),
+                        "subgroup must be one that the target can require");
+    s = floats[2].schedule, s.unroll = 6;
+    assert_string_equal(coop_refuses(&shape, &s, &target),
+                        "with two stages unroll must be a multiple of 4 and at most 64");
+    s = floats[1].schedule, s.tile_m = 512, s.tile_n = 512, s.warp_m = 64, s.warp_n = 128;
+    s.local = 1024;
+    assert_string_equal(coop_refuses(&shape, &s, &target),
+                        "its tiles need more workgroup memory than the target has");
+    graph_destroy(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_f16),
@@ -405,6 +524,9 @@ int main(void) {
         cmocka_unit_test(epilogues),
         cmocka_unit_test(integer_epilogues),
         cmocka_unit_test(prologue),
+        cmocka_unit_test(choices),
+        cmocka_unit_test(choices_run),
+        cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,223 @@
+// Candidates of form "coop" of family "contract": workgroup and subgroup tiles of fragments, one or
+// two stages of workgroup memory.
+//
+// The cost is cycles of one compute unit, in the same measure as that of form "simt". Its numbers
+// were fitted to an H200; what they say is general. Products run at the fragments' rate but for a
+// part of the time that fragments take to be read. A step of a workgroup takes its latency, the
+// moving of its bytes and its own products one after the other (where fragments are carried, its
+// products are hidden); the other workgroups of the unit run meanwhile, up to the rates of the
+// products and of the memory behind.
+#include "passes/coop_shape.h"
+#include "passes/schedule.h"
+
+#include <math.h>
+
+enum {
+    COOP_RATE = 1160,     // multiply-adds of 16-bit fragments a cycle
+    COOP_READ = 128,      // bytes of workgroup memory read a cycle
+    COOP_BYTES = 58,      // moved a cycle by workgroups that wait for each other
+    COOP_MEMORY = 31,     // at most
+    COOP_LATENCY = 750,   // of a step with one stage
+    COOP_CARRIED = 655,   // of a step whose fragments were loaded before
+    COOP_START = 2500,    // of a workgroup, its way out included
+    COOP_REGISTERS = 244, // of an invocation; past it they spill into workgroup memory
+    COOP_FILE = 65536,    // registers of a unit
+    COOP_SHARED = 228 * 1024,
+    COOP_INVOCATIONS = 2048
+};
+
+typedef struct CoopSite {
+    ScheduleSite *site;
+    CoopShape shape;
+    double batch, m, n, k;
+    FragmentShape fragment;
+} CoopSite;
+
+static TargetFeatures coop_type_features(DType dtype) {
+    if (dtype == DT_BF16) return TF_STORAGE16 | TF_INT16;
+    if (dtype_bytes(dtype) == 2) return TF_STORAGE16;
+    return dtype_bytes(dtype) == 1 ? TF_STORAGE8 | TF_INT8 : 0;
+}
+
+static TargetFeatures coop_features(const CoopSite *c) {
+    const Graph *g = c->site->graph;
+    TargetFeatures need =
+        TF_COOPERATIVE_MATRIX | TF_MEMORY_MODEL | TF_SPIRV16 | TF_SUBGROUP_SIZE_CONTROL;
+    if (c->shape.ab == DT_F16) need |= TF_FLOAT16;
+    if (c->shape.ab == DT_BF16) need |= TF_BFLOAT16;
+    if (c->shape.ab == DT_I8 || c->shape.ab == DT_U8) need |= TF_INT8;
+    // Elements that are moved one by one pass as bits, through loads of bf16.
+    bool gathered = !c->shape.x.vector || !c->shape.y.vector;
+    if (gathered && dtype_bytes(c->shape.ab) == 2) need |= TF_INT16;
+    const Region *body = &g->regions.at[c->site->fused->body];
+    for (uint32_t i = 0; i < body->nodes.len; i++) {
+        const Node *node = graph_node(g, body->nodes.at[i]);
+        for (uint32_t o = 0; o < node->operands; o++)
+            if (node->operand[o])
+                need |= coop_type_features(graph_value(g, node->operand[o])->type.dtype);
+        for (uint32_t r = 0; r < node->results; r++)
+            need |= coop_type_features(graph_value(g, node->result[r])->type.dtype);
+    }
+    return need;
+}
+
+// The listed fragment with the most products.
+static bool coop_fragment(CoopSite *c) {
+    const Target *target = c->site->target;
+    unsigned most = 0;
+    for (uint32_t i = 0; i < target->fragments; i++) {
+        const FragmentShape *f = &target->fragment[i];
+        unsigned products = (unsigned)f->m * f->n * f->k;
+        if (f->ab != c->shape.ab || f->acc != c->shape.acc || products <= most) continue;
+        most = products;
+        c->fragment = *f;
+    }
+    return most > 0;
+}
+
+static double coop_moves(const CoopSite *c, const Schedule *s) { // of an invocation in a step
+    CoopTile x = coop_tile(&c->shape.x, s), y = coop_tile(&c->shape.y, s);
+    return ceil((double)x.lines * x.line / x.parts / s->local) +
+           ceil((double)y.lines * y.line / y.parts / s->local);
+}
+
+static unsigned coop_registers(const CoopSite *c, const Schedule *s) {
+    double bytes = dtype_bytes(c->shape.ab), own = s->subgroup;
+    double sums = s->warp_m * s->warp_n / own;
+    double fragments = (s->warp_m + s->warp_n) * s->frag_k * bytes / 4 / own;
+    if (s->stages > 1) fragments *= 2.0 * s->tile_k / s->frag_k;
+    return (unsigned)(sums + fragments + 5 * coop_moves(c, s) + 30 + 7) & ~7u;
+}
+
+// Bytes moved, with the work of addresses in the same measure.
+static double coop_side_bytes(const CoopOperand *o, unsigned rows, unsigned depth) {
+    double elements = (double)rows * depth, bytes = elements * dtype_bytes(o->dtype);
+    return o->linear ? bytes : o->vector ? 1.3 * bytes : 8 * elements;
+}
+
+// Cycles of a step while `together` workgroups share a unit.
+static double coop_step(const CoopSite *c, const Schedule *s, double together) {
+    double size = dtype_bytes(c->shape.ab), warps = (double)s->local / s->subgroup;
+    double products = (double)s->tile_m * s->tile_n * s->tile_k * size / 2 / COOP_RATE;
+    products += 0.3 * warps * (s->warp_m + s->warp_n) * s->tile_k * size / COOP_READ;
+    double bytes = coop_side_bytes(&c->shape.x, s->tile_m, s->tile_k) +
+                   coop_side_bytes(&c->shape.y, s->tile_n, s->tile_k);
+    double wait = COOP_CARRIED;
+    if (s->stages == 1) wait = COOP_LATENCY + products * sqrt(4 / (warps < 1 ? 1 : warps));
+    double busy = fmax(products, bytes / COOP_MEMORY);
+    return fmax(together * busy, wait + together * bytes / COOP_BYTES);
+}
+
+static double coop_steps(const CoopSite *c, const Schedule *s) {
+    double span = s->tile_k * (s->stages > 1 ? s->unroll : 1);
+    return ceil(c->k / span) * span / s->tile_k;
+}
+
+static double coop_groups(const CoopSite *c, const Schedule *s) {
+    return ceil(c->m / s->tile_m) * ceil(c->n / s->tile_n) * c->batch;
+}
+
+static double coop_together(const CoopSite *c, const Schedule *s, unsigned registers) {
+    double by_file = floor((double)COOP_FILE / (registers * s->local));
+    double by_shared = floor((double)COOP_SHARED / (coop_shared_bytes(&c->shape, s) + 1024));
+    double by_number = floor((double)COOP_INVOCATIONS / s->local);
+    return fmax(1, fmin(by_file, fmin(by_shared, by_number)));
+}
+
+static void coop_add(CoopSite *c, const Schedule *s, double cost, const char *why) {
+    ScheduleSite *site = c->site;
+    uint32_t shared = coop_shared_bytes(&c->shape, s);
+    Candidate candidate = {.schedule = *s, .cost = cost, .why = why};
+    candidate.guard = (ScheduleGuard){.features = coop_features(c),
+                                      .shared_bytes = shared > 32768 ? shared : 0,
+                                      .fragment = c->fragment};
+    schedule_add_guarded(site, candidate);
+}
+
+static void coop_on_device(CoopSite *c, const Schedule *s) {
+    double units = c->site->target->compute_units;
+    unsigned registers = coop_registers(c, s);
+    if (registers > COOP_REGISTERS) return;
+    double together = coop_together(c, s, registers), steps = coop_steps(c, s);
+    double each = ceil(coop_groups(c, s) / units), rounds = floor(each / together);
+    double rest = each - rounds * together;
+    double cost = rounds * (COOP_START + steps * coop_step(c, s, together));
+    if (rest > 0) cost += COOP_START + steps * coop_step(c, s, rest);
+    double ideal = c->m * c->n * c->k * c->batch / units * dtype_bytes(c->shape.ab) / 2 / COOP_RATE;
+    const char *why = arena_printf(
+        c->site->arena,
+        "%.0f %% of the fragments' rate: %.0f workgroups, %.0f at a time on each of %.0f units, "
+        "%u registers, %u bytes shared",
+        100 * ideal / cost, coop_groups(c, s), together < each ? together : each, units, registers,
+        coop_shared_bytes(&c->shape, s));
+    coop_add(c, s, cost, why);
+}
+
+// A device of unknown units: products, and moves that they must pay for.
+static void coop_on_any(CoopSite *c, const Schedule *s) {
+    double products = coop_groups(c, s) * s->tile_m * s->tile_n * coop_steps(c, s) * s->tile_k;
+    double bytes = coop_side_bytes(&c->shape.x, s->tile_m, s->tile_k) +
+                   coop_side_bytes(&c->shape.y, s->tile_n, s->tile_k);
+    double cost = products / 64 + coop_groups(c, s) * (50 + coop_steps(c, s) * (20 + bytes / 32));
+    const char *why = arena_printf(c->site->arena, "%.4g of %.4g products are wanted ones",
+                                   c->m * c->n * c->k * c->batch, products);
+    coop_add(c, s, cost, why);
+}
+
+static void coop_candidate(CoopSite *c, Schedule s) {
+    if (coop_refuses(&c->shape, &s, c->site->target)) return;
+    if (c->site->target->compute_units > 0)
+        coop_on_device(c, &s);
+    else
+        coop_on_any(c, &s);
+}
+
+// Steps that go round the loop together: as many as divide K for certain.
+static uint32_t coop_unroll(const CoopSite *c, const Schedule *s) {
+    uint32_t unroll = 16;
+    while (unroll > 4 && !dim_divides(c->site->dims, unroll * s->tile_k, c->shape.contract.k))
+        unroll /= 2;
+    return unroll;
+}
+
+static void coop_depths(CoopSite *c, Schedule s) {
+    for (uint32_t deep = 1; deep <= 8; deep *= 2) {
+        s.tile_k = deep * s.frag_k;
+        s.stages = 1, s.unroll = 0;
+        coop_candidate(c, s);
+    }
+    s.tile_k = s.frag_k;
+    s.stages = 2, s.unroll = coop_unroll(c, &s);
+    if (c->shape.x.vector && c->shape.y.vector) coop_candidate(c, s);
+}
+
+void schedule_coop(ScheduleSite *site) {
+    CoopSite c = {.site = site};
+    Graph *g = (Graph *)(uintptr_t)site->graph;
+    const Target *target = site->target;
+    if (!target->fragments || !target->subgroup_size ||
+        target->subgroup_min != target->subgroup_max)
+        return;
+    if (!coop_shape(g, g->regions.at[site->fused->body].owner, &c.shape) || !coop_fragment(&c))
+        return;
+    TargetFeatures need = coop_features(&c);
+    if ((target->features & need) != need) return;
+    c.batch = schedule_size(site, c.shape.contract.batch);
+    c.m = schedule_size(site, c.shape.contract.m);
+    c.n = schedule_size(site, c.shape.contract.n);
+    c.k = schedule_size(site, c.shape.contract.k);
+    Schedule s = {.form = "coop",
+                  .subgroup = target->subgroup_size,
+                  .frag_m = c.fragment.m,
+                  .frag_n = c.fragment.n,
+                  .frag_k = c.fragment.k};
+    for (uint32_t i = 1; i <= 4; i *= 2)
+        for (uint32_t j = 1; j <= 4; j *= 2)
+            for (uint32_t down = 1; down <= 4; down *= 2)
+                for (uint32_t across = 1; across * down <= 8; across *= 2) {
+                    s.warp_m = i * s.frag_m, s.warp_n = j * s.frag_n;
+                    s.tile_m = down * s.warp_m, s.tile_n = across * s.warp_n;
+                    s.local = down * across * s.subgroup;
+                    if (down * across > 1 || !target->compute_units) coop_depths(&c, s);
+                }
+}
