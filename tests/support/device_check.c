@@ -97,50 +97,108 @@ static void compile(DeviceModel *m, const DeviceOptions *options, Text *package)
     pipeline_close(&pipeline);
 }
 
-static int64_t symbols_of_nothing[SYMBOLS];
+// ---- weights ---------------------------------------------------------------------------------
 
-// Params without symbolic sizes, as a file.
-static void bind(DeviceModel *m) {
-    static SafetensorsItem items[256];
+// "{*}" becomes the part, "{i}" the trip of the repeat that counts with that name.
+static void expand_key(const Graph *g, const char *key, const int64_t *symbols, int64_t part,
+                       Text *out) {
+    for (const char *close; *key; key = close + 1) {
+        const char *open = strchr(key, '{');
+        close = open ? strchr(open, '}') : NULL;
+        if (!close) {
+            text_put(out, key);
+            return;
+        }
+        text_write(out, key, (size_t)(open - key));
+        if (open[1] == '*') text_printf(out, "%" PRId64, part);
+        for (uint32_t i = 0; i < dim_symbol_count(g->dims); i++) {
+            const char *name = dim_symbol_name(g->dims, i);
+            if (strlen(name) == (size_t)(close - open - 1) &&
+                memcmp(name, open + 1, strlen(name)) == 0)
+                text_printf(out, "%" PRId64, symbols[i]);
+        }
+    }
+}
+
+// Element i of a part of a param: by the value's name, what kind of numbers, by its key, which.
+static double weight_sample(const Value *value, const char *key, int64_t i) {
+    return device_sample(value->name, value->type.dtype, hash_bytes(1, key, strlen(key)), i);
+}
+
+typedef struct WeightFile {
+    const Graph *g;
+    Arena *arena;
+    VEC(SafetensorsItem) items;
+} WeightFile;
+
+static void add_weight(WeightFile *file, const Node *node, const int64_t *symbols, int64_t part) {
     static const SafetensorsDType dtypes[DT_COUNT] = {
-        [DT_F32] = SAFETENSORS_F32,        [DT_F16] = SAFETENSORS_F16,
-        [DT_BF16] = SAFETENSORS_BF16,      [DT_I32] = SAFETENSORS_I32,
-        [DT_U32] = SAFETENSORS_U32,        [DT_I8] = SAFETENSORS_I8,
-        [DT_U8] = SAFETENSORS_U8,          [DT_BOOL] = SAFETENSORS_BOOL,
-        [DT_F8E4M3] = SAFETENSORS_F8_E4M3, [DT_F8E5M2] = SAFETENSORS_F8_E5M2};
-    uint32_t count = 0;
+        [DT_F32] = SAFETENSORS_F32, [DT_F16] = SAFETENSORS_F16,  [DT_BF16] = SAFETENSORS_BF16,
+        [DT_I32] = SAFETENSORS_I32, [DT_U32] = SAFETENSORS_U32,  [DT_I8] = SAFETENSORS_I8,
+        [DT_U8] = SAFETENSORS_U8,   [DT_BOOL] = SAFETENSORS_BOOL};
+    const Value *value = graph_value(file->g, node->result[0]);
+    DType dtype = value->type.dtype;
+    Text key = {0};
+    expand_key(file->g, node->decl->key, symbols, part, &key);
+    SafetensorsItem item = {.name = arena_strdup(file->arena, key.data), .dtype = dtypes[dtype]};
+    int64_t elements = 1;
+    for (uint32_t i = node->decl->stack; i < value->type.rank; i++) {
+        int64_t size = 0;
+        assert_true(dim_eval(file->g->dims, value->type.size[i], symbols, &size));
+        item.shape[item.rank++] = (uint64_t)size;
+        elements *= size;
+    }
+    unsigned step = dtype_bytes(dtype);
+    uint8_t *data = arena_alloc(file->arena, (size_t)elements * step);
+    for (int64_t i = 0; i < elements; i++)
+        number_store(dtype, weight_sample(value, item.name, i), data + i * step);
+    item.data = data;
+    vec_push(file->arena, &file->items, item);
+    text_free(&key);
+}
+
+// Once for each trip of the repeats around, from the innermost outwards.
+static void add_trips(WeightFile *file, const Node *node, RegionId region, int64_t *symbols) {
+    NodeId owner = file->g->regions.at[region].owner;
+    if (owner) {
+        const Node *repeat = graph_node(file->g, owner);
+        uint64_t symbol = dim_symbols(file->g->dims, repeat->trip);
+        for (int64_t i = repeat->lo; i < repeat->hi; i++) {
+            symbols[__builtin_ctzll(symbol)] = i;
+            add_trips(file, node, repeat->region, symbols);
+        }
+        return;
+    }
+    int64_t parts = 1;
+    const Type *type = &graph_value(file->g, node->result[0])->type;
+    if (node->decl->stack) assert_true(dim_eval(file->g->dims, type->size[0], symbols, &parts));
+    for (int64_t part = 0; part < parts; part++) add_weight(file, node, symbols, part);
+}
+
+static void bind(DeviceModel *m) {
+    WeightFile file = {.g = m->graph, .arena = arena_create()};
+    int64_t symbols[SYMBOLS] = {0};
     for (NodeId id = 1; id < m->graph->nodes.len; id++) {
         const Node *node = graph_node(m->graph, id);
-        if (node->kind != NODE_OP || node->op != OP_PARAM || count == 256) continue;
-        const Value *value = graph_value(m->graph, node->result[0]);
-        int64_t elements = 1;
-        SafetensorsItem *item = &items[count++];
-        *item = (SafetensorsItem){
-            .name = node->decl->key, .dtype = dtypes[value->type.dtype], .rank = value->type.rank};
-        for (uint32_t i = 0; i < item->rank; i++) {
-            int64_t size = 0;
-            dim_eval(m->graph->dims, value->type.size[i], symbols_of_nothing, &size);
-            item->shape[i] = (uint64_t)size;
-            elements *= size;
-        }
-        unsigned step = dtype_bytes(value->type.dtype);
-        uint8_t *data = memory_or_exit(malloc((size_t)elements * step + 1));
-        for (int64_t i = 0; i < elements; i++)
-            number_store(value->type.dtype, device_sample(value->name, value->type.dtype, 0, i),
-                         data + i * step);
-        item->data = data;
+        if (node->kind == NODE_OP && node->op == OP_PARAM)
+            add_trips(&file, node, node->region, symbols);
     }
-    if (!count) return;
-    char path[] = "/tmp/adept-weights-XXXXXX";
-    int file = mkstemp(path);
-    AdeptError error = {0};
-    expect(m, file >= 0, "no file for the weights", "");
-    close(file);
-    expect_ok(m, safetensors_write(path, items, count, &error), "weights", &error);
-    expect_ok(m, adept_model_bind(m->model, path, &error), "bind", &error);
-    unlink(path);
-    for (uint32_t i = 0; i < count; i++) free((void *)(uintptr_t)items[i].data);
+    if (file.items.len) {
+        char path[] = "/tmp/adept-weights-XXXXXX";
+        int handle = mkstemp(path);
+        AdeptError error = {0};
+        expect(m, handle >= 0, "no file for the weights", "");
+        close(handle);
+        expect_ok(m, safetensors_write(path, file.items.at, file.items.len, &error), "weights",
+                  &error);
+        AdeptResult bound = adept_model_bind(m->model, path, &error);
+        unlink(path);
+        expect_ok(m, bound, "bind", &error);
+    }
+    arena_destroy(file.arena);
 }
+
+// ---- opening ---------------------------------------------------------------------------------
 
 DeviceModel *device_model_open(const char *name, const char *text, const DeviceOptions *options) {
     static const DeviceOptions defaults = {0};
@@ -239,6 +297,7 @@ const Tensor *device_model_run(DeviceModel *m, const int64_t *dims, uint64_t see
                 expect_ok(m, adept_session_set_dim(m->session, dim.name, dims[k], &error), dim.name,
                           &error);
     }
+    expect_ok(m, adept_session_reset(m->session, &error), "reset", &error);
     uint32_t inputs = make_inputs(m, dims, seed, in);
     uint32_t outputs = adept_model_port_count(m->model, ADEPT_OUTPUT);
     assert_int_equal(outputs, m->graph->outputs.len);
@@ -269,19 +328,32 @@ struct Reference {
     bool magnitudes, flushed;
 };
 
+static void fetch_weight(const Reference *r, const Node *node, const int64_t *symbols,
+                         Tensor *out) {
+    int64_t parts = node->decl->stack ? out->size[0] : 1;
+    for (int64_t part = 0; part < parts; part++) {
+        Text key = {0};
+        int64_t elements = out->elements / parts;
+        expand_key(r->graph, node->decl->key, symbols, part, &key);
+        for (int64_t i = 0; i < elements; i++)
+            out->data[part * elements + i] =
+                weight_sample(graph_value(r->graph, node->result[0]), key.data, i);
+        text_free(&key);
+    }
+}
+
 static bool fetch(void *user, ValueId source, const int64_t *symbols, Tensor *out) {
     const Reference *r = user;
     const Node *node = graph_node(r->graph, graph_value(r->graph, source)->node);
     const char *name = graph_value(r->graph, source)->name;
-    (void)symbols;
+    if (node->op == OP_PARAM) fetch_weight(r, node, symbols, out);
     for (int64_t i = 0; i < out->elements; i++) {
-        double value = node->op == OP_STATE
-                           ? node->decl->fill
-                           : device_sample(name, out->dtype, node->op == OP_PARAM ? 0 : r->seed, i);
-        if (r->magnitudes && out->dtype != DT_BOOL) value = fabs(value);
-        if (r->flushed && dtype_is_float(out->dtype) && fabs(value) < 0x1p-126)
-            value = copysign(0, value);
-        out->data[i] = value;
+        double *value = &out->data[i];
+        if (node->op == OP_STATE) *value = node->decl->fill;
+        if (node->op == OP_INPUT) *value = device_sample(name, out->dtype, r->seed, i);
+        if (r->magnitudes && out->dtype != DT_BOOL) *value = fabs(*value);
+        if (r->flushed && dtype_is_float(out->dtype) && fabs(*value) < 0x1p-126)
+            *value = copysign(0, *value);
     }
     return true;
 }

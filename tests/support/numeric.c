@@ -51,7 +51,9 @@ static void run_model(void **state) {
             for (at = end; *at == ' ';) at++;
         }
         if (*at == ';') at++;
-        assert_int_equal(count, dim_symbol_count(device_model_graph(device)->dims));
+        const DimTable *table = device_model_graph(device)->dims;
+        for (uint32_t i = 0; i < dim_symbol_count(table); i++)
+            if (dim_symbol_source(table, i) != DIM_TRIP) assert_true(i < count);
         device_model_check(device, dims, seed, model->bound);
     }
     device_model_close(device);

@@ -1,0 +1,61 @@
+// What lies between ops: state, repeats, weights by key, dims set by the host, empty tensors,
+// memory that several values share one after the other.
+#include "tests/support/numeric.h"
+
+#define SUMS                                                                                       \
+    { .sums = 2000, .absolute = 0x1p-16 }
+
+static const NumericCase cases[] = {
+    {"repeat", "f32 f16", "1; 7; 64",
+     "dim N in 1..=64\n"
+     "input x : [N, 16] $T\n"
+     "h = x\n"
+     "repeat i in 0..4 {\n"
+     "param w : [16, 16] $T from \"layers.{i}.w\"; param b : [16] $T from \"layers.{i}.b\"\n"
+     "h = h + tanh(linear(h, w, b))\n"
+     "}\n"
+     "output y = h\n",
+     SUMS},
+    {"repeat carries two",
+     "f32",
+     "1; 7; 65",
+     "dim N in 1..=65\n"
+     "input x : [N, 8] $T; input y : [N, 8] $T\n"
+     "a = x; b = y\n"
+     "repeat i in 0..5 {\n"
+     "param s : [8] $T from \"s.{i}\"\n"
+     "c = a * s + b; a = b; b = c * 0.5\n"
+     "}\n"
+     "output p = a; output q = softmax(b)\n",
+     {.ulps = 200, .absolute = 0x1p-18}},
+    {"state", "f32 i32", "1 0; 3 5; 4 12",
+     "dim S in 1..=4; dim P in 0..=12\n"
+     "input x : [S, 8] $T\n"
+     "state cache : [16, 8] $T = 3\n"
+     "before = cache[P:P + S, :] + x\n"
+     "cache[P:P + S, :] = x * 2\n"
+     "output a = cache[:P + S, :]; output b = before; output c = sum(cache[:P + S, :], axis=0)\n",
+     SUMS},
+    {"host dims", "f32", "1 1; 3 7; 64 33",
+     "dim N in 1..=64; dim L in 1..=40\n"
+     "input x : [N, 4] $T\n"
+     "output a = broadcast_to(x[:, None, :], [N, L, 4]) * 2.0\n"
+     "output b = sum(cast(arange(0, L), $T)) * x\n",
+     SUMS},
+    {"empty tensors", "f32", "0; 1; 3",
+     "dim N in 0..=3\n"
+     "input x : [N, 4] $T; param w : [4, 5] $T\n"
+     "output a = relu(x); output b = sum(x, axis=0); output c = x @ w; output d = softmax(x)\n"
+     "output e = x.T @ x; output f = concat([x, x + 1.0]); output g = prod(x, axis=0)\n",
+     SUMS},
+    {"shared memory", "f32", "1; 33; 257",
+     "dim N in 1..=257\n"
+     "input x : [N, 32] $T; param w : [32, 32] $T\n"
+     "a = softmax(x @ w * 0.1); b = softmax(a @ w); c = softmax(b @ w + a); d = softmax(c @ w)\n"
+     "output y = d + a; output z = layer_norm(c + x)\n",
+     SUMS},
+};
+
+void numeric_programs(Arena *arena, NumericList *out) {
+    numeric_from_cases(arena, cases, sizeof cases / sizeof *cases, out);
+}
