@@ -1,5 +1,6 @@
 // Move-to-prepare: groups that depend on params and consts only, and on other such groups, are
-// computed once, when weights are bound.
+// computed once, when weights are bound. Outputs and values carried round a repeat stay: every run
+// writes them anew.
 #include "passes/build.h"
 
 // Whether a declaration has its value by then: not if a size given at run time stands in it.
@@ -27,9 +28,25 @@ static bool body_ready(const Graph *g, const Node *fused, bool *ready) {
     return true;
 }
 
+typedef struct Prepare {
+    bool *ready, *written; // per value: known early; written by each run
+} Prepare;
+
+static bool *written_values(const Graph *g) {
+    bool *written = arena_alloc(g->arena, g->values.len * sizeof *written);
+    for (uint32_t i = 0; i < g->outputs.len; i++) written[g->outputs.at[i].value] = true;
+    for (NodeId id = 1; id < g->nodes.len; id++) {
+        const Node *node = graph_node(g, id);
+        for (uint32_t i = 0; node->kind == NODE_REPEAT && i < node->operands; i++)
+            written[node->operand[i]] = written[node->yield[i]] = true;
+    }
+    return written;
+}
+
 static bool prepare_node(Rewrite *rewrite, NodeId id, bool *done) {
     const Node *node = graph_node(rewrite->from, id);
-    bool *ready = rewrite->user;
+    const Prepare *known = rewrite->user;
+    bool *ready = known->ready;
     if (node->kind == NODE_OP && node->results) {
         bool early = declared_early(rewrite->from, node) || node->inline_view;
         for (uint32_t i = 0; i < node->operands; i++)
@@ -38,6 +55,7 @@ static bool prepare_node(Rewrite *rewrite, NodeId id, bool *done) {
     }
     if (node->kind != NODE_FUSED) return true;
     bool prepare = body_ready(rewrite->from, node, ready);
+    for (uint32_t i = 0; i < node->results; i++) prepare &= !known->written[node->result[i]];
     for (uint32_t i = 0; i < node->results; i++) ready[node->result[i]] = prepare;
     NodeId copy = graph_copy_node(&rewrite->copy, id);
     if (!copy) return false;
@@ -46,7 +64,7 @@ static bool prepare_node(Rewrite *rewrite, NodeId id, bool *done) {
 }
 
 bool pass_move_to_prepare(PassContext *ctx, const Graph *in, Graph **out) {
-    bool *ready = arena_alloc(in->arena, in->values.len * sizeof *ready);
-    Rewrite rewrite = {.ctx = ctx, .from = in, .fn = prepare_node, .user = ready};
+    Prepare known = {arena_alloc(in->arena, in->values.len * sizeof(bool)), written_values(in)};
+    Rewrite rewrite = {.ctx = ctx, .from = in, .fn = prepare_node, .user = &known};
     return rewrite_graph(rewrite, out);
 }

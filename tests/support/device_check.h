@@ -14,6 +14,7 @@ typedef struct Bound {
     double ulps;     // of f32 at that value
     double absolute; // as it is
     double sums;     // times the value for the magnitudes of all inputs (sums of |a b|), in f32 eps
+    double rounds;   // likewise, in eps of the output's dtype where that is f16 or bf16
     bool bits;       // the sign of zero counts too: for what is only moved
 } Bound; // and one ulp of the output's dtype, where that is f16 or bf16 and the rest is not zero
 

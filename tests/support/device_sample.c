@@ -93,6 +93,7 @@ bool bound_holds(const Bound *bound, DType dtype, double got, double want, doubl
     got = bounded(dtype, got), want = bounded(dtype, want);
     double room = bound->ulps * ulp_of(DT_F32, want) + bound->absolute;
     if (bound->sums > 0) room += bound->sums * 0x1p-24 * fabs(sums);
+    if (dtype != DT_F32) room += bound->rounds * ulp_of(dtype, 1) / 2 * fabs(sums);
     if (room > 0 && dtype != DT_F32) room += ulp_of(dtype, want);
     // f32 subnormals may flush to zero.
     if (dtype != DT_F16 && got == 0 && fabs(want) <= FLT_MIN) return true;
