@@ -144,6 +144,7 @@ static DecomposeFn *rule_of(const Graph *g, const Node *node) {
     case OP_AVG_POOL2D: return decompose_avg_pool;
     case OP_ADAPTIVE_AVG_POOL2D: return decompose_adaptive_pool;
     case OP_MEAN: return decompose_mean;
+    case OP_CUMSUM: return decompose_cumsum;
     case OP_FULL: return node->inline_view ? NULL : decompose_full;
     case OP_TILE: return decompose_tile;
     case OP_CONCAT: return decompose_concat;

@@ -1,4 +1,4 @@
-// Pools as reduces over the kernel axes of unfold views, and joins as one selecting map.
+// Pools and running sums as reduces over the kernel axes of unfold views, and joins as one selecting map.
 #include "passes/decompose.h"
 
 #include <math.h>
@@ -18,6 +18,25 @@ static WindowAxis pool_axis(Rewrite *rewrite, const Node *node, uint32_t i, Dim 
         .stride = attr_int_of(stride->present ? stride : kernel, i),
         .dilation = dilated ? attr_int_of(build_attr(node, "dilation"), i) : 1,
     };
+}
+
+// cumsum: the sum of windows as long as the axis, each ending at its own element.
+ValueId decompose_cumsum(Rewrite *rewrite, Builder *b, const Node *node) {
+    DimTable *dims = b->g->dims;
+    ValueId x = node_operand(rewrite, node, 0);
+    Type type = build_type(b, x);
+    uint32_t axis = (uint32_t)build_attr(node, "axis")->i;
+    Dim count = type.size[axis], one = dim_const(dims, 1);
+    WindowAxis window = {.axis = axis,
+                         .kernel = count,
+                         .output = count,
+                         .before = dim_sub(dims, dim_max(dims, count, one), one),
+                         .stride = 1,
+                         .dilation = 1};
+    DType inner = decompose_inner(type.dtype);
+    x = build_unfold(b, build_cast(b, "wide", x, inner), window, 0);
+    x = build_reduce(b, OP_SUM, inner == type.dtype ? NULL : "sum", x, 1u << axis);
+    return decompose_finish(b, x, type.dtype);
 }
 
 // Whether the windows lie side by side inside an axis of `size`.

@@ -2,7 +2,7 @@
 // memory that several values share one after the other.
 #include "tests/support/numeric.h"
 
-#define SUMS .sums = 2000, .absolute = 0x1p-16, .rounds = 4
+#define SUMS .sums = 2000, .absolute = 0x1p-16, .rounds = 16
 
 static const NumericCase cases[] = {
     {"repeat",

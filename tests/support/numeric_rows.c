@@ -153,7 +153,7 @@ static const NumericCase cases[] = {
      "h = x + y * unit_s\n"
      "output a = relu(h - 0.25 * mean(h, axis=1, keepdims=true)) * unit_s\n"
      "output b = sum(h * h, axis=1) + max(abs(h), axis=1)\n"
-     "output c = cast(rms_norm(transpose(x, 0, 1)[:, :] * 0.5, axis=0) + 1.0, f32)\n",
+     "output c = rms_norm(transpose(x, 0, 1)[:, :] * 0.5, axis=0) + 1.0\n",
      {.sums = 600, .absolute = 0x1p-16, .rounds = 2}},
 };
 
