@@ -14,7 +14,8 @@ DecomposeFn decompose_softmax, decompose_norm, decompose_group_norm, decompose_b
 DecomposeFn decompose_matmul, decompose_linear, decompose_conv;
 DecomposeFn decompose_max_pool, decompose_avg_pool, decompose_adaptive_pool;
 DecomposeFn decompose_rotary;
-DecomposeFn decompose_reduce, decompose_mean, decompose_cumsum, decompose_tile, decompose_concat, decompose_stack;
+DecomposeFn decompose_reduce, decompose_mean, decompose_cumsum, decompose_tile, decompose_concat,
+    decompose_stack;
 
 // Shared pieces.
 

@@ -1,4 +1,5 @@
-// Pools and running sums as reduces over the kernel axes of unfold views, and joins as one selecting map.
+// Pools and running sums as reduces over the kernel axes of unfold views, and joins as one
+// selecting map.
 #include "passes/decompose.h"
 
 #include <math.h>
