@@ -13,7 +13,7 @@
 
 typedef struct Options {
     PipelineOptions pipeline;
-    const char *weights, *device;
+    const char *weights, *random_weights, *device;
     CliList in, out, dims;
     int64_t repeat;
     bool check, profile;
@@ -22,6 +22,8 @@ typedef struct Options {
 static const CliOption options_table[] = {
     {"weights", 'w', CLI_TEXT, offsetof(Options, weights), "FILE",
      "Weights: .safetensors, or an index of shards"},
+    {"random-weights", 0, CLI_TEXT, offsetof(Options, random_weights), "SEED",
+     "Weights made from this number, on a device only"},
     {"in", 'i', CLI_LIST, offsetof(Options, in), "NAME=FILE",
      "An input: .npy, or .npz (alone: all its members)"},
     {"out", 'o', CLI_LIST, offsetof(Options, out), "NAME=FILE", "Where an output goes: .npy"},
@@ -77,7 +79,8 @@ static int compile_and_load(Run *run, DeviceRun *device) {
     int code = pipeline_report(&pipeline);
     if (!good && code == CLI_OK) code = CLI_INPUT;
     if (code == CLI_OK)
-        code = device_run_load(device, NULL, package.data, package.len, run->options->weights);
+        code = device_run_load(device, NULL, package.data, package.len, run->options->weights,
+                               run->options->random_weights);
     text_write(&run->graph_text, pipeline.source.data, pipeline.source.len);
     text_free(&package);
     pipeline_close(&pipeline);
@@ -106,7 +109,8 @@ static int run_on_device(Run *run) {
     if (code != CLI_OK) return code;
     printf("device: %s\n", adept_device_info(device.device)->name);
     if (run->is_package)
-        code = device_run_load(&device, run->path, NULL, 0, options->weights);
+        code =
+            device_run_load(&device, run->path, NULL, 0, options->weights, options->random_weights);
     else
         code = compile_and_load(run, &device);
     if (code == CLI_OK)

@@ -3,6 +3,7 @@
 
 #include "frontend/cli.h"
 
+extern const CliCommand cmd_bench;
 extern const CliCommand cmd_compile;
 extern const CliCommand cmd_devices;
 extern const CliCommand cmd_help;

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "frontend/random_data.h"
+
 static int fail(const AdeptError *error) {
     CliExit code = CLI_INPUT;
     switch (error->result) {
@@ -33,14 +35,27 @@ int device_run_open(DeviceRun *run, const char *device) {
     return adept_device_open(device, &run->device, &error) == ADEPT_OK ? CLI_OK : fail(&error);
 }
 
+static AdeptResult bind_random(AdeptModel *model, const char *seed, AdeptError *error) {
+    RandomWeights random;
+    if (!random_weights_open(&random, seed)) {
+        snprintf(error->detail, sizeof error->detail, "--random-weights %s: a number is wanted",
+                 seed);
+        return error->result = ADEPT_ERROR_ARGUMENT;
+    }
+    AdeptResult result = adept_model_bind_reader(model, random_weights_read, &random, error);
+    random_weights_close(&random);
+    return result;
+}
+
 int device_run_load(DeviceRun *run, const char *package, const void *bytes, size_t size,
-                    const char *weights) {
+                    const char *weights, const char *random) {
     AdeptError error = {0};
     AdeptModelOptions options = {.message = say};
     AdeptResult result =
         package ? adept_model_open(run->device, package, &options, &run->model, &error)
                 : adept_model_open_memory(run->device, bytes, size, &options, &run->model, &error);
     if (!result && weights) result = adept_model_bind(run->model, weights, &error);
+    if (!result && random) result = bind_random(run->model, random, &error);
     if (!result) result = adept_session_open(run->model, &run->session, &error);
     return result ? fail(&error) : CLI_OK;
 }

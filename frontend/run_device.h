@@ -19,9 +19,10 @@ typedef struct RunTimes {
 } RunTimes;
 
 int device_run_open(DeviceRun *run, const char *device);
-// `package` is a file, or NULL for `size` bytes at `bytes`; `weights` may be NULL.
+// `package` is a file, or NULL for `size` bytes at `bytes`. `weights`, a file, and `random`, a
+// seed, may be NULL.
 int device_run_load(DeviceRun *run, const char *package, const void *bytes, size_t size,
-                    const char *weights);
+                    const char *weights, const char *random);
 void device_run_close(DeviceRun *run);
 
 // Sets dims ("NAME=SIZE"), converts inputs, runs `times` times and adds the outputs to `out`.

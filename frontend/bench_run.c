@@ -1,0 +1,396 @@
+// Compiles a case for the device, times it, checks it.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "frontend/bench.h"
+#include "frontend/targets.h"
+#include "ir/number.h"
+
+enum {
+    SETS_MAX = 64,       // of operands
+    PARAM_SETS_MAX = 16, // models, each with weights of its own
+    SAMPLES = 21,        // stretches that a median is of
+    POINTS = 256,        // elements checked in a set's result
+    PART = 4 << 20       // bytes written at once
+};
+static const double set_bytes = 256 << 20; // more than any cache holds
+static const double warm_up = 0.3e9;       // nanoseconds
+static const double stretch = 200e3;       // nanoseconds, at least
+static const double submission = 0.5e9;    // nanoseconds, about the most for one
+
+int bench_fail(const AdeptError *error) {
+    CliExit code = CLI_INPUT;
+    switch (error->result) {
+    case ADEPT_ERROR_NO_DEVICE:
+    case ADEPT_ERROR_DEVICE_LOST:
+    case ADEPT_ERROR_DEVICE_MEMORY:
+    case ADEPT_ERROR_VULKAN:
+    case ADEPT_ERROR_FEATURE: code = CLI_DEVICE; break;
+    default: break;
+    }
+    Text text = {0};
+    text_printf(&text, "%s: %s", adept_result_string(error->result), error->detail);
+    (void)cli_fail(code, text.data);
+    text_free(&text);
+    return code;
+}
+
+int bench_open(BenchDevice *bench, const BenchOptions *options) {
+    AdeptError error = {0};
+    *bench = (BenchDevice){.arena = arena_create(), .options = options};
+    if (adept_device_open(options->device, &bench->device, &error) != ADEPT_OK)
+        return bench_fail(&error);
+    target_of_device(bench->device, &bench->target);
+    return CLI_OK;
+}
+
+void bench_close(BenchDevice *bench) {
+    adept_device_close(bench->device);
+    random_pool_close(&bench->pool);
+    arena_destroy(bench->arena);
+    *bench = (BenchDevice){0};
+}
+
+// ---- time ------------------------------------------------------------------------------------
+
+static int compare_times(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static uint32_t within(double wanted, uint32_t most) {
+    return wanted < 1 ? 1 : wanted > most ? most : (uint32_t)wanted;
+}
+
+int bench_time(AdeptDevice *device, const AdeptTimedRun *runs, uint32_t count, BenchTimes *times) {
+    uint64_t spent[SAMPLES];
+    AdeptError error = {0};
+    double done = 0, one = 0; // nanoseconds
+    uint32_t repeats = 1, at_once = 1;
+    // The first run of all is not what a run takes: the second says how many make a stretch.
+    for (uint32_t i = 0; i < 2 || done < warm_up; i++) {
+        if (adept_device_time(device, runs, count, repeats, at_once, spent, &error) != ADEPT_OK)
+            return bench_fail(&error);
+        for (uint32_t k = 0; k < at_once; k++) done += (double)spent[k];
+        one = fmax((double)spent[0], 1) / repeats;
+        repeats = within(ceil(stretch / one), 1000);
+        at_once = within(submission / (one * repeats), SAMPLES);
+    }
+    uint32_t in_turn = repeats * at_once;
+    for (uint32_t have = 0; have < SAMPLES; have += at_once) {
+        if (at_once > SAMPLES - have) at_once = SAMPLES - have;
+        if (adept_device_time(device, runs, count, repeats, at_once, spent + have, &error) !=
+            ADEPT_OK)
+            return bench_fail(&error);
+    }
+    qsort(spent, SAMPLES, sizeof *spent, compare_times);
+    *times = (BenchTimes){.median = (double)spent[SAMPLES / 2] / repeats * 1e-3,
+                          .least = (double)spent[0] / repeats * 1e-3,
+                          .used = in_turn < count ? in_turn : count};
+    return CLI_OK;
+}
+
+// ---- compiling -------------------------------------------------------------------------------
+
+static int open_pipeline(BenchDevice *bench, const BenchCase *made, const Schedule *forced,
+                         Pipeline *pipeline) {
+    PipelineOptions options = bench->options->pipeline;
+    options.family = forced ? made->family : NULL;
+    options.schedule = forced;
+    bool good = pipeline_open(pipeline, &options, options.target ? NULL : &bench->target) &&
+                pipeline_load_text(pipeline, made->title, made->model, strlen(made->model)) &&
+                pipeline_reach(pipeline, TEXT_PLAN);
+    int code = pipeline_report(pipeline);
+    return good || code != CLI_OK ? code : CLI_INPUT;
+}
+
+static const PlanStep *find_step(const Plan *plan, const char *family) {
+    for (uint32_t i = 0; i < plan->run.len; i++) {
+        const PlanStep *step = &plan->run.at[i];
+        if (!step->node) continue;
+        const Node *node = graph_node(plan->graph, step->node);
+        if (node->kind == NODE_FUSED && strcmp(node->family, family) == 0) return step;
+    }
+    return NULL;
+}
+
+static bool has_fragment(const Target *target, const FragmentShape *wanted) {
+    for (uint32_t i = 0; i < target->fragments; i++)
+        if (memcmp(&target->fragment[i], wanted, sizeof *wanted) == 0) return true;
+    return wanted->m == 0;
+}
+
+// Shapes are constant, so what the device has decides.
+static const Alternative *taken(const PlanStep *step, const Target *target) {
+    for (uint32_t i = 0; i + 1 < step->alternatives.len; i++) {
+        const Alternative *a = &step->alternatives.at[i];
+        if ((a->features & target->features) == a->features &&
+            a->shared_bytes <= target->shared_bytes && has_fragment(target, &a->fragment))
+            return a;
+    }
+    return &step->alternatives.at[step->alternatives.len - 1];
+}
+
+static int compile(BenchDevice *bench, const BenchCase *made, const Schedule *forced, Text *package,
+                   BenchRow *row) {
+    Pipeline pipeline;
+    int code = open_pipeline(bench, made, forced, &pipeline);
+    if (code == CLI_OK) {
+        const PlanStep *step = find_step(pipeline.plan, made->family);
+        Text text = {0};
+        if (step) schedule_print(&taken(step, &bench->target)->schedule, &text);
+        row->schedule = arena_strdup(bench->arena, text.data ? text.data : "");
+        row->steps = pipeline.plan->run.len;
+        text_free(&text);
+        if (!pipeline_package(&pipeline, true, package)) {
+            code = pipeline_report(&pipeline);
+            if (code == CLI_OK) code = CLI_INPUT;
+        }
+    }
+    pipeline_close(&pipeline);
+    return code;
+}
+
+int bench_candidates(BenchDevice *bench, const BenchCase *made, Pipeline *pipeline,
+                     CandidateList *list) {
+    int code = open_pipeline(bench, made, NULL, pipeline);
+    if (code != CLI_OK) return code;
+    const PlanStep *step = find_step(pipeline->plan, made->family);
+    *list = (CandidateList){0};
+    if (step) *list = plan_candidates(pipeline->plan, step->node);
+    return CLI_OK;
+}
+
+// ---- on the device ---------------------------------------------------------------------------
+
+// One set of operands with the room for its result.
+typedef struct Set {
+    AdeptModel *model; // NULL: the first set's
+    AdeptSession *session;
+    AdeptBuffer *buffer;
+    AdeptTensor inputs[BENCH_OPERANDS_MAX], output;
+    uint32_t number;
+} Set;
+
+typedef struct Sets {
+    BenchDevice *bench;
+    const BenchCase *made;
+    Set set[SETS_MAX];
+    AdeptTimedRun runs[SETS_MAX];
+    uint32_t count;
+} Sets;
+
+static AdeptDType device_dtype(DType dtype) {
+    for (int code = 1; adept_dtype_name((AdeptDType)code); code++)
+        if (strcmp(adept_dtype_name((AdeptDType)code), dtype_name(dtype)) == 0)
+            return (AdeptDType)code;
+    return ADEPT_F32;
+}
+
+static uint64_t operand_bytes(const BenchOperand *operand) {
+    return operand->elements * dtype_bytes(operand->dtype);
+}
+
+static uint64_t result_bytes(const BenchCase *made) {
+    uint64_t bytes = dtype_bytes(made->dtype);
+    for (uint32_t i = 0; i < made->rank; i++) bytes *= (uint64_t)made->size[i];
+    return bytes;
+}
+
+static bool has_params(const BenchCase *made) {
+    for (uint32_t i = 0; i < made->operands; i++)
+        if (made->operand[i].is_param) return true;
+    return false;
+}
+
+static uint32_t set_count(const BenchDevice *bench, const BenchCase *made) {
+    if (bench->options->warm) return 1;
+    double bytes = (double)result_bytes(made);
+    for (uint32_t i = 0; i < made->operands; i++) bytes += (double)operand_bytes(&made->operand[i]);
+    return within(ceil(set_bytes / bytes), has_params(made) ? PARAM_SETS_MAX : SETS_MAX);
+}
+
+typedef struct Reader {
+    const BenchCase *made;
+    uint32_t set;
+} Reader;
+
+static bool read_weight(void *user, const AdeptPortInfo *param, uint64_t offset, void *data,
+                        uint64_t size) {
+    const Reader *reader = user;
+    for (uint32_t i = 0; i < reader->made->operands; i++) {
+        if (strcmp(reader->made->operand[i].name, param->name) != 0) continue;
+        bench_fill(reader->made, reader->set, i, offset, data, size);
+        return true;
+    }
+    return false;
+}
+
+// Each set has a model of its own where weights differ.
+static AdeptResult open_model(Sets *sets, Set *set, const Text *package, AdeptError *error) {
+    AdeptModel *model = sets->set[0].model;
+    AdeptResult result = ADEPT_OK;
+    if (!model || has_params(sets->made)) {
+        Reader reader = {sets->made, set->number};
+        result = adept_model_open_memory(sets->bench->device, package->data, package->len, NULL,
+                                         &set->model, error);
+        if (!result && has_params(sets->made))
+            result = adept_model_bind_reader(set->model, read_weight, &reader, error);
+        model = set->model;
+    } else {
+        set->session = sets->set[0].session;
+    }
+    if (!result && !set->session) result = adept_session_open(model, &set->session, error);
+    return result;
+}
+
+static AdeptResult write_operand(const BenchCase *made, const Set *set, uint32_t operand,
+                                 uint64_t at, AdeptError *error) {
+    uint64_t size = operand_bytes(&made->operand[operand]);
+    uint8_t *part = memory_or_exit(malloc(size < PART ? size + 1 : PART));
+    AdeptResult result = ADEPT_OK;
+    for (uint64_t done = 0; !result && done < size; done += PART) {
+        uint64_t now = size - done < PART ? size - done : PART;
+        bench_fill(made, set->number, operand, done, part, now);
+        result = adept_buffer_write(set->buffer, at + done, part, now, error);
+    }
+    free(part);
+    return result;
+}
+
+// So that what no kernel wrote is seen.
+static AdeptResult spoil_result(const BenchCase *made, const Set *set, AdeptError *error) {
+    uint64_t size = result_bytes(made);
+    uint8_t *part = memory_or_exit(malloc(PART));
+    memset(part, 0xFF, PART);
+    AdeptResult result = ADEPT_OK;
+    for (uint64_t done = 0; !result && done < size; done += PART)
+        result = adept_buffer_write(set->buffer, set->output.offset + done, part,
+                                    size - done < PART ? size - done : PART, error);
+    free(part);
+    return result;
+}
+
+static uint64_t rounded_up(uint64_t bytes) {
+    return (bytes + 255) / 256 * 256;
+}
+
+static AdeptResult fill_set(Sets *sets, Set *set, AdeptError *error) {
+    const BenchCase *made = sets->made;
+    uint64_t size = rounded_up(result_bytes(made)), at = 0;
+    uint32_t inputs = 0;
+    for (uint32_t i = 0; i < made->operands; i++)
+        if (!made->operand[i].is_param) size += rounded_up(operand_bytes(&made->operand[i]));
+    AdeptResult result = adept_buffer_create(sets->bench->device, size, &set->buffer, error);
+    for (uint32_t i = 0; !result && i < made->operands; i++) {
+        const BenchOperand *operand = &made->operand[i];
+        if (operand->is_param) continue;
+        AdeptTensor *tensor = &set->inputs[inputs++];
+        *tensor = (AdeptTensor){.name = operand->name,
+                                .dtype = device_dtype(operand->dtype),
+                                .rank = operand->rank,
+                                .buffer = set->buffer,
+                                .offset = at,
+                                .size = operand_bytes(operand)};
+        memcpy(tensor->shape, operand->size, operand->rank * sizeof *operand->size);
+        result = write_operand(made, set, i, at, error);
+        at += rounded_up(operand_bytes(operand));
+    }
+    set->output = (AdeptTensor){.name = "y",
+                                .dtype = device_dtype(made->dtype),
+                                .buffer = set->buffer,
+                                .offset = at,
+                                .size = result_bytes(made)};
+    if (!result) result = spoil_result(made, set, error);
+    sets->runs[set->number] = (AdeptTimedRun){set->session, set->inputs, &set->output, inputs, 1};
+    return result;
+}
+
+static int open_sets(Sets *sets, const Text *package) {
+    AdeptError error = {0};
+    uint32_t wanted = set_count(sets->bench, sets->made);
+    for (; sets->count < wanted; sets->count++) {
+        Set *set = &sets->set[sets->count];
+        set->number = sets->count;
+        AdeptResult result = open_model(sets, set, package, &error);
+        if (!result) result = fill_set(sets, set, &error);
+        if (result) return bench_fail(&error);
+    }
+    return CLI_OK;
+}
+
+static void close_sets(Sets *sets) {
+    for (uint32_t i = 0; i < SETS_MAX; i++)
+        if (i == 0 || sets->set[i].model) adept_session_close(sets->set[i].session);
+    for (uint32_t i = 0; i < SETS_MAX; i++) {
+        adept_model_close(sets->set[i].model);
+        adept_buffer_destroy(sets->set[i].buffer);
+    }
+}
+
+// ---- checking --------------------------------------------------------------------------------
+
+// The corners first, then anywhere.
+static void pick_point(const BenchCase *made, uint32_t point, int64_t *index) {
+    for (uint32_t axis = 0; axis < made->rank; axis++) {
+        uint64_t number = random_number((uint64_t)point << 8 | axis);
+        index[axis] = (int64_t)(number % (uint64_t)made->size[axis]);
+        if (point < 1u << made->rank && point < POINTS / 2)
+            index[axis] = point >> axis & 1 ? made->size[axis] - 1 : 0;
+    }
+}
+
+static int check_set(const Sets *sets, const Set *set, BenchError *errors) {
+    const BenchCase *made = sets->made;
+    unsigned bytes = dtype_bytes(made->dtype);
+    for (uint32_t point = 0; point < POINTS; point++) {
+        int64_t index[RANK_MAX];
+        uint64_t element = 0;
+        uint8_t stored[8];
+        double wanted, bound;
+        AdeptError error = {0};
+        pick_point(made, point, index);
+        for (uint32_t axis = 0; axis < made->rank; axis++)
+            element = element * (uint64_t)made->size[axis] + (uint64_t)index[axis];
+        if (adept_buffer_read(set->buffer, set->output.offset + element * bytes, stored, bytes,
+                              &error) != ADEPT_OK)
+            return bench_fail(&error);
+        made->reference(made, set->number, index, &wanted, &bound);
+        bench_error_add(errors, number_load(made->dtype, stored), wanted, bound);
+    }
+    return CLI_OK;
+}
+
+// The results of the first and the last of `used` sets.
+static int check(const Sets *sets, uint32_t used, BenchError *errors) {
+    int code = check_set(sets, &sets->set[0], errors);
+    if (code == CLI_OK && used > 1) code = check_set(sets, &sets->set[used - 1], errors);
+    if (code != CLI_OK || bench_error_within(errors)) return code;
+    Text text = {0};
+    text_printf(&text, "%s: wrong result: %.9g, %.9g is wanted, %.3g times what may differ",
+                sets->made->title, errors->got, errors->wanted, errors->worst);
+    code = cli_fail(CLI_CHECK, text.data);
+    text_free(&text);
+    return code;
+}
+
+int bench_case(BenchDevice *bench, BenchCase *made, const Schedule *forced, BenchRow *row) {
+    Text package = {0};
+    Sets *sets = memory_or_exit(calloc(1, sizeof *sets));
+    *sets = (Sets){.bench = bench, .made = made};
+    *row = (BenchRow){.flops = made->flops, .bytes = made->bytes};
+    int code = compile(bench, made, forced, &package, row);
+    if (code == CLI_OK) {
+        bench_rings_open(&bench->pool, made);
+        code = open_sets(sets, &package);
+        if (code == CLI_OK) code = bench_time(bench->device, sets->runs, sets->count, &row->times);
+        if (code == CLI_OK) code = check(sets, row->times.used, &row->error);
+        close_sets(sets);
+        bench_rings_close(made);
+    }
+    free(sets);
+    text_free(&package);
+    return code;
+}
