@@ -37,6 +37,7 @@ typedef struct LoweredStep { // parallel to the plan's steps
 typedef struct Program {
     Plan *plan;
     VEC(Kernel *) kernels; // distinct ones, in order of first use
+    VEC(uint64_t) hashes;  // of kernels and of their names in turn, while lowering
     VEC(Dispatch) dispatches;
     VEC(LoweredStep) run, prepare;
 } Program;

@@ -150,16 +150,39 @@ static bool lower_same_kernel(const Kernel *a, const Kernel *b) {
     return true;
 }
 
-static uint32_t lower_add_kernel(Program *program, Arena *arena, Kernel *kernel) {
+static uint64_t lower_kernel_hash(const Kernel *kernel) {
+    uint64_t hash = hash_bytes(kernel->local_size, &kernel->params.len, sizeof kernel->params.len);
+    for (uint32_t i = 0; i < kernel->code.len; i++) {
+        const KInstr *instr = &kernel->code.at[i];
+        hash = hash_bytes(hash, instr->arg, sizeof instr->arg);
+        int64_t rest[] = {instr->op, instr->mem, instr->imm};
+        hash = hash_bytes(hash, rest, sizeof rest);
+    }
+    return hash;
+}
+
+static bool lower_name_taken(const Program *program, const char *name, uint64_t hash) {
     for (uint32_t i = 0; i < program->kernels.len; i++)
-        if (lower_same_kernel(program->kernels.at[i], kernel)) return i;
+        if (program->hashes.at[2 * i + 1] == hash &&
+            strcmp(program->kernels.at[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+static uint32_t lower_add_kernel(Program *program, Arena *arena, Kernel *kernel) {
+    uint64_t hash = lower_kernel_hash(kernel);
+    for (uint32_t i = 0; i < program->kernels.len; i++)
+        if (program->hashes.at[2 * i] == hash && lower_same_kernel(program->kernels.at[i], kernel))
+            return i;
     const char *name = kernel->name;
-    for (uint32_t i = 0, number = 2; i < program->kernels.len; i++) {
-        if (strcmp(program->kernels.at[i]->name, kernel->name) != 0) continue;
-        kernel->name = arena_printf(arena, "%s.%u", name, number++);
-        i = UINT32_MAX; // from the first again
+    uint64_t named = hash_bytes(0, name, strlen(name));
+    for (uint32_t number = 2; lower_name_taken(program, kernel->name, named); number++) {
+        kernel->name = arena_printf(arena, "%s.%u", name, number);
+        named = hash_bytes(0, kernel->name, strlen(kernel->name));
     }
     vec_push(arena, &program->kernels, kernel);
+    vec_push(arena, &program->hashes, hash);
+    vec_push(arena, &program->hashes, named);
     return program->kernels.len - 1;
 }
 

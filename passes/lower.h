@@ -49,6 +49,7 @@ typedef struct LowerScalar {
 
 typedef struct LowerView {
     ValueId value;
+    bool store; // the view that a result is written through
     const Space *space;
     ValueId base;
     View *view;

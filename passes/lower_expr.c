@@ -308,14 +308,25 @@ static bool expr_store_view(Lower *l, const Node *node, View *view) {
     return true;
 }
 
+static const View *expr_store(Lower *l, ValueId result, const Space *space) {
+    for (uint32_t i = 0; i < l->views.len; i++)
+        if (l->views.at[i].value == result && l->views.at[i].space == space && l->views.at[i].store)
+            return l->views.at[i].view;
+    LowerView entry = {.value = result, .store = true, .space = space, .base = result};
+    entry.view = arena_alloc(l->arena, sizeof *entry.view);
+    const Node *node = graph_node(l->graph, graph_value(l->graph, result)->node);
+    if (!expr_store_view(l, node, entry.view) || !expr_in_space(l, entry.view, space)) {
+        lower_fail(l, "the layout of %s is too complex", graph_value(l->graph, result)->name);
+        return NULL;
+    }
+    vec_push(l->arena, &l->views, entry);
+    return entry.view;
+}
+
 void lower_result(Lower *l, ValueId result, Point *point) {
     const Node *node = graph_node(l->graph, graph_value(l->graph, result)->node);
     bool update = node->kind == NODE_OP && node->op == OP_UPDATE;
-    View view;
-    if (!expr_store_view(l, node, &view) || !expr_in_space(l, &view, point->space)) {
-        lower_fail(l, "the layout of %s is too complex", graph_value(l->graph, result)->name);
-        return;
-    }
+    const View *view = expr_store(l, result, point->space);
     KVal value = lower_value(l, update ? node->operand[1] : result, point);
-    if (!l->failed) lower_store(l, result, &view, point, value);
+    if (!l->failed) lower_store(l, result, view, point, value);
 }

@@ -62,9 +62,9 @@ static void contract_candidate(ContractSite *c, uint32_t across, uint32_t down, 
     while (s.tile_k % unroll) unroll /= 2;
     s.unroll = unroll;
     double cost = contract_cost(c, &s);
-    const char *why = arena_printf(
-        site->arena, "%.4g of %.4g products are wanted ones", c->m * c->n * c->batch,
-        ceil(c->m / s.tile_m) * s.tile_m * ceil(c->n / s.tile_n) * s.tile_n * c->batch);
+    double made = ceil(c->m / s.tile_m) * s.tile_m * ceil(c->n / s.tile_n) * s.tile_n;
+    const char *why = arena_printf(site->arena, "%u %% of the products made are wanted",
+                                   (unsigned)(100 * c->m * c->n / made));
     schedule_add(site, s, cost, why);
 }
 
