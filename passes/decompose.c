@@ -171,6 +171,6 @@ static bool decompose_node(Rewrite *rewrite, NodeId id, bool *done) {
 }
 
 bool pass_decompose(PassContext *ctx, const Graph *in, Graph **out) {
-    Rewrite rewrite = {.ctx = ctx, .from = in, .fn = decompose_node};
+    Rewrite rewrite = {.ctx = ctx, .from = in, .fn = decompose_node, .user = graph_use_counts(in)};
     return rewrite_graph(rewrite, out);
 }

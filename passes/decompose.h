@@ -28,7 +28,9 @@ ValueId decompose_spread(Builder *b, const char *part, ValueId x, uint32_t rank,
 // A sum of products with an optional bias, rounded once to dtype. bias already broadcasts.
 ValueId decompose_products(Builder *b, ValueId x, ValueId y, ValueId bias, int64_t batch, int64_t k,
                            DType dtype);
-// Parts joined along an axis.
-ValueId decompose_join(Builder *b, const ValueId *part, uint32_t parts, uint32_t axis);
+// Parts joined along an axis. single: which of them nothing else reads (NULL: all), so that what
+// computes them may become part of the join.
+ValueId decompose_join(Builder *b, const ValueId *part, const bool *single, uint32_t parts,
+                       uint32_t axis);
 // Casts `x` to the dtype of the node's result and gives it the builder's name.
 ValueId decompose_finish(Builder *b, ValueId x, DType dtype);

@@ -138,9 +138,10 @@ static bool sink(Rewrite *rewrite, NodeId id, bool *done) {
     Push *push = rewrite->user;
     Shift shift;
     ValueId inner;
-    if (push->stored[node->result[0]]) return true;
     int which = sinkable(rewrite, node, &shift, &inner);
     if (which < 0) return true;
+    bool stored = push->stored[node->result[0]];
+    if (stored && !shift.reshape) return true; // a copy would be left; a reshape is stored in place
     Builder b = build_begin(rewrite, id);
     ValueId operand[OP_OPERANDS_MAX] = {0};
     for (uint32_t i = 0; i < node->operands; i++) {
@@ -148,10 +149,10 @@ static bool sink(Rewrite *rewrite, NodeId id, bool *done) {
         operand[i] =
             (int)i == which ? inner : shift_undo(&b, &shift, node_operand(rewrite, node, i));
     }
-    ValueId value = build_like(&b, node, NULL, operand);
+    ValueId value = build_like(&b, node, stored ? "flat" : NULL, operand);
     NodeId move = graph_value(rewrite->from, shift.node->result[0])->node;
     push->sunk[node->result[0]] = (Sunk){move, value};
-    value = shift_apply(&b, &shift, "moved", value);
+    value = shift_apply(&b, &shift, stored ? NULL : "moved", value);
     if (!value) return false;
     rewrite_set(rewrite, node->result[0], value);
     return *done = push->moved = true;
