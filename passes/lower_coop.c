@@ -4,8 +4,9 @@
 // stages=1: the next tiles are loaded into registers while the present ones, in workgroup memory,
 // are multiplied; two barriers a tile.
 // stages=2: one barrier a step of tile_k. After it come the fragments of the next step, so that
-// products never wait for them; then the next loads; then the products of this step. Operands along
-// K are stored in buffers two steps deep, a half of their rows in each step.
+// products never wait for them; then the stores for the step after that, which the next barrier
+// waits for only when the products are under way; then loads; then the products of this step.
+// Operands along K are stored in buffers two steps deep, a half of their rows in each step.
 #include "passes/lower_coop.h"
 #include "passes/lower_contract.h"
 
@@ -85,8 +86,8 @@ static void coop_take(Coop *c, const CoopSide *side, unsigned step, KVal *out) {
         coop_fragments(c, side, buffer, k + d * c->s->frag_k, out + d * count);
 }
 
-// Loads what is stored in step k / tile_k (`step`, in the unrolled loop): a part of the buffer that
-// follows the one of that step.
+// Loads what takes the turn of step k / tile_k (`step`, in the unrolled loop): a part of the buffer
+// that follows the one of that step.
 static void coop_ahead(Coop *c, CoopSide *side, KVal k, unsigned step, KVal *out) {
     KBuilder *b = c->l->b;
     unsigned part = step % side->tile.parts, depth = side->tile.depth;
@@ -99,14 +100,6 @@ static void coop_stow(Coop *c, CoopSide *side, unsigned step, const KVal *moves)
     coop_side_put(c, side, (step / parts + 1) % 2, step % parts, moves);
 }
 
-static void coop_fill(Coop *c, CoopSide *side) {
-    KVal moves[COOP_MOVES_MAX];
-    for (unsigned part = 0; part < side->tile.parts; part++) {
-        coop_side_fetch(c, side, part, k_i32(c->l->b, 0), moves);
-        coop_side_put(c, side, 0, part, moves);
-    }
-}
-
 static CoopCarry coop_carry(const Coop *c) {
     CoopCarry at = {.x_fragments = c->down * c->across};
     at.y_fragments = at.x_fragments + c->down * coop_deep(c);
@@ -116,23 +109,37 @@ static CoopCarry coop_carry(const Coop *c) {
     return at;
 }
 
-// One step: `now` goes from what it needs to what the next one needs.
+// One step: `now` goes from what it needs to what the next one needs. The turn that is stored goes
+// into the buffer of the last step's fragments, which all have been read.
 static void coop_step(Coop *c, const CoopCarry *at, KVal k, unsigned step, KVal *now) {
     KBuilder *b = c->l->b;
     KVal x[COOP_LINE_MAX], y[COOP_LINE_MAX];
-    coop_stow(c, &c->x, step, now + at->x_moves);
-    coop_stow(c, &c->y, step, now + at->y_moves);
     k_barrier(b);
     coop_take(c, &c->x, step + 1, x);
     coop_take(c, &c->y, step + 1, y);
-    KVal next = k_iadd(b, k, k_i32(b, (int32_t)c->s->tile_k));
-    coop_ahead(c, &c->x, next, step + 1, now + at->x_moves);
-    coop_ahead(c, &c->y, next, step + 1, now + at->y_moves);
+    coop_stow(c, &c->x, step + 1, now + at->x_moves);
+    coop_stow(c, &c->y, step + 1, now + at->y_moves);
+    KVal later = k_iadd(b, k, k_i32(b, (int32_t)(2 * c->s->tile_k)));
+    coop_ahead(c, &c->x, later, step + 2, now + at->x_moves);
+    coop_ahead(c, &c->y, later, step + 2, now + at->y_moves);
     for (unsigned d = 0; d < coop_deep(c); d++)
         coop_products(c, now + at->x_fragments + d * c->down, now + at->y_fragments + d * c->across,
                       now + at->sums);
     for (unsigned i = at->x_fragments; i < at->y_fragments; i++) now[i] = x[i - at->x_fragments];
     for (unsigned i = at->y_fragments; i < at->x_moves; i++) now[i] = y[i - at->y_fragments];
+}
+
+// Before the loop: the first buffer, the turn of step 0 and the loads of the turn of step 1.
+static void coop_fill(Coop *c, CoopSide *side, KVal *ahead) {
+    KBuilder *b = c->l->b;
+    KVal moves[COOP_MOVES_MAX], zero = k_i32(b, 0);
+    for (unsigned part = 0; part < side->tile.parts; part++) {
+        coop_side_fetch(c, side, part, zero, moves);
+        coop_side_put(c, side, 0, part, moves);
+    }
+    coop_ahead(c, side, zero, 0, moves);
+    coop_stow(c, side, 0, moves);
+    coop_ahead(c, side, k_i32(b, (int32_t)c->s->tile_k), 1, ahead);
 }
 
 static void coop_loop_carried(Coop *c) {
@@ -141,13 +148,11 @@ static void coop_loop_carried(Coop *c) {
     CoopCarry at = coop_carry(c);
     KVal init[COOP_CARRY_MAX], now[COOP_CARRY_MAX], out[COOP_CARRY_MAX], zero = k_i32(b, 0);
     coop_start(c, init);
-    coop_fill(c, &c->x);
-    coop_fill(c, &c->y);
+    coop_fill(c, &c->x, init + at.x_moves);
+    coop_fill(c, &c->y, init + at.y_moves);
     k_barrier(b);
     coop_take(c, &c->x, 0, init + at.x_fragments);
     coop_take(c, &c->y, 0, init + at.y_fragments);
-    coop_ahead(c, &c->x, zero, 0, init + at.x_moves);
-    coop_ahead(c, &c->y, zero, 0, init + at.y_moves);
     KVal k0 = k_loop_begin(b, zero, lower_dim(l, c->shape.contract.k), k_i32(b, (int32_t)c->span),
                            K_LOOP_PLAIN, at.count, init, now);
     for (unsigned u = 0; u < c->s->unroll; u++)
