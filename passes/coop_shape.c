@@ -86,10 +86,10 @@ static bool coop_operand(Graph *g, NodeId fused, const ContractShape *shape, boo
     if (!o->in_memory) return true;
     const Type *base = &graph_value(g, o->base)->type;
     if (base->dtype != o->dtype) return false;
-    // Elements are counted in 31 bits; guarded ones are not worth more care.
+    // Moves are counted in words, in 31 bits; guarded elements are not worth more care.
     unsigned unit = COOP_MOVE / dtype_bytes(o->dtype);
     int64_t most = dim_bounds(g->dims, type_elements(g->dims, base)).hi;
-    o->vector = most / unit < INT32_MAX && coop_moves(g, &o->view, unit, &o->moves);
+    o->vector = most / unit < INT32_MAX / 4 && coop_moves(g, &o->view, unit, &o->moves);
     o->linear = o->vector && coop_linear(g, o, &o->k_bytes);
     int64_t limit = INT32_MAX / dtype_bytes(o->dtype);
     return o->vector || !coop_guarded(&o->view) || most < limit;

@@ -215,8 +215,7 @@ static KVal side_load(Coop *c, CoopSide *side, unsigned part, unsigned slot, KVa
                 : inside && o->linear           ? inside
                                                 : at.valid;
     KVal index = read ? k_select(b, read, at.index, k_i32(b, 0)) : at.index;
-    KVal pointer = k_ptr_add(b, base, index, k_i64(b, COOP_MOVE));
-    KVal value = k_load(b, pointer, k_i32(b, 0), DT_I32, 4, COOP_MOVE);
+    KVal value = k_load(b, base, k_imul(b, index, k_i32(b, 4)), DT_I32, 4, COOP_MOVE);
     if (at.valid) value = k_select(b, at.valid, value, k_splat(b, side_pad(c, o, o->view.pad), 4));
     return inside ? k_select(b, inside, value, side->zero) : value;
 }
