@@ -73,11 +73,11 @@ static const NumericCase cases[] = {
      "output a = linear(x, w, b); output c = linear(x, w)\n",
      {SUMS}},
     {"linear of small integers",
-     "i8",
+     "i8 i32",
      "1; 2; 7; 64; 65",
      "dim N in 1..=80\n"
-     "input any_x : [N, 70] $T; param any_w : [33, 70] $T; param b : [33] i32\n"
-     "output a = linear(any_x, any_w, b)\n",
+     "input any_x : [N, 70] $T; param tiny_w : [33, 70] $T; param b : [33] i32\n"
+     "output a = linear(any_x, tiny_w, b)\n",
      {EXACT}},
     {"epilogues",
      "f32 f16",
@@ -105,6 +105,23 @@ static const NumericCase cases[] = {
      "w = v * g\n"
      "output a = linear(x, w); output c = x @ (u.T * 0.5 + 1.0)\n",
      {.sums = 600, .rounds = 1}},
+    {"attention",
+     FLOATS,
+     "1 1; 3 3; 1 17; 7 40; 33 65; 64 64",
+     "dim L in 1..=70; dim S in 1..=70\n"
+     "input q : [2, 4, L, 32] $T; input k : [2, 4, S, 32] $T; input v : [2, 4, S, 32] $T\n"
+     "input m : [L, S] bool; input near_m : [2, 1, L, S] $T\n"
+     "output a = scaled_dot_product_attention(q, k, v)\n"
+     "output b = scaled_dot_product_attention(q, k, v, m)\n"
+     "output c = scaled_dot_product_attention(q, k, v, near_m, scale=0.5)\n",
+     {.sums = 1000, .absolute = 0x1p-17, .rounds = 3}},
+    {"causal attention",
+     FLOATS,
+     "1 0; 3 0; 1 16; 7 33; 33 32; 64 1",
+     "dim L in 1..=70; dim P in 0..=40\n"
+     "input q : [1, 6, L, 24] $T; input k : [1, 2, P + L, 24] $T; input v : [1, 2, P + L, 16] $T\n"
+     "output a = scaled_dot_product_attention(q, k, v, is_causal=true, enable_gqa=true)\n",
+     {.sums = 1000, .absolute = 0x1p-17, .rounds = 3}},
     {"long sums",
      "f32",
      "1 2048; 3 4096; 2 4099",

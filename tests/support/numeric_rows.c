@@ -145,6 +145,16 @@ static const NumericCase cases[] = {
      "v = abs(unit_v) + 0.5\n"
      "output a = batch_norm(x, m, v); output c = batch_norm(x, m, v, w, b, eps=0.01)\n",
      {.absolute = 0x1p-19}},
+    {"rotary_embedding",
+     FLOATS,
+     "1; 2; 7; 33",
+     "dim S in 1..=40\n"
+     "input x : [2, 3, S, 16] $T; input unit_c : [S, 8] $T; input unit_s : [S, 8] $T\n"
+     "input unit_d : [S, 4] f32; input unit_t : [S, 4] f32\n"
+     "output a = rotary_embedding(x, unit_c, unit_s)\n"
+     "output b = rotary_embedding(x, unit_c, unit_s, interleaved=true)\n"
+     "output c = rotary_embedding(x, unit_d, unit_t, rotary_dim=8)\n",
+     {.absolute = 0x1p-21}},
     {"rows with their surroundings",
      FLOATS,
      ROW_SIZES,

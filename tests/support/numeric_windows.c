@@ -35,11 +35,12 @@ static const NumericCase cases[] = {
      "output d = conv2d(x, point, stride=2)\n",
      {SUMS}},
     {"conv2d of small integers",
-     "i8",
+     "i8 i32",
      BATCH,
      "dim N in 1..=8\n"
-     "input any_x : [N, 3, 9, 8] $T; param any_w : [5, 3, 3, 3] $T; param b : [5] i32\n"
-     "output a = conv2d(any_x, any_w, b, padding=1)\n",
+     "input any_x : [N, 3, 9, 8] $T; param tiny_w : [5, 3, 3, 3] $T; param b : [5] i32\n"
+     "output a = conv2d(any_x, tiny_w, b, padding=1)\n"
+     "output c = conv1d(any_x[:, :, 0, :], tiny_w[:, :, 0, :], b)\n",
      {EXACT}},
     {"conv2d of any image",
      "f32",
