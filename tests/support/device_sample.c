@@ -32,6 +32,12 @@ static double special_float(DType dtype, uint64_t hash) {
     return hash >> 20 & 1 ? -value : value;
 }
 
+// All bit patterns, each as likely.
+static double any_bits(DType dtype, uint64_t hash) {
+    uint32_t bits = (uint32_t)(hash >> 32);
+    return number_load(dtype, &bits);
+}
+
 static double sample_float(const char *name, DType dtype, uint64_t hash) {
     int reach = dtype == DT_F16 ? 14 : 100; // exponents
     double size = ldexp(1 + (double)(hash >> 44) * 0x1p-20, (int)(hash % (2u * reach)) - reach);
@@ -39,6 +45,8 @@ static double sample_float(const char *name, DType dtype, uint64_t hash) {
         if (hash >> 40 & 1) return special_float(dtype, hash);
         return hash >> 41 & 1 ? size * (hash >> 42 & 1 ? -1 : 1) : unit(hash) * 8;
     }
+    if (begins(name, "bits")) return any_bits(dtype, hash);
+    if (begins(name, "turn")) return unit(hash) * (hash & 1 ? 0x1p17 : 32);
     if (begins(name, "pos")) return size;
     if (begins(name, "near")) return unit(hash) * 10;
     if (begins(name, "unit")) return unit(hash);
