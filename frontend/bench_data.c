@@ -22,6 +22,7 @@ uint32_t bench_operand(BenchCase *bench, const char *name, DType dtype, bool is_
 void bench_result(BenchCase *bench, DType dtype, uint32_t rank, const int64_t *size) {
     bench->dtype = dtype;
     bench->rank = rank;
+    bench->points = 256;
     memcpy(bench->size, size, rank * sizeof *size);
 }
 

@@ -12,7 +12,6 @@ enum {
     SETS_MAX = 64,       // of operands
     PARAM_SETS_MAX = 16, // models, each with weights of its own
     SAMPLES = 21,        // stretches that a median is of
-    POINTS = 256,        // elements checked in a set's result
     PART = 4 << 20       // bytes written at once
 };
 static const double set_bytes = 256 << 20; // more than any cache holds
@@ -337,7 +336,7 @@ static void pick_point(const BenchCase *made, uint32_t point, int64_t *index) {
     for (uint32_t axis = 0; axis < made->rank; axis++) {
         uint64_t number = random_number((uint64_t)point << 8 | axis);
         index[axis] = (int64_t)(number % (uint64_t)made->size[axis]);
-        if (point < 1u << made->rank && point < POINTS / 2)
+        if (point < 1u << made->rank && point < made->points / 2)
             index[axis] = point >> axis & 1 ? made->size[axis] - 1 : 0;
     }
 }
@@ -345,7 +344,7 @@ static void pick_point(const BenchCase *made, uint32_t point, int64_t *index) {
 static int check_set(const Sets *sets, const Set *set, BenchError *errors) {
     const BenchCase *made = sets->made;
     unsigned bytes = dtype_bytes(made->dtype);
-    for (uint32_t point = 0; point < POINTS; point++) {
+    for (uint32_t point = 0; point < made->points; point++) {
         int64_t index[RANK_MAX];
         uint64_t element = 0;
         uint8_t stored[8];

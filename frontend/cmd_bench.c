@@ -50,6 +50,8 @@ static const CliOption options_table[] = {
 static const BenchOp ops[] = {
     {"gemm", "MxNxK", "1024x1024x1024", bench_gemm},
     {"linear", "MxNxK", "1024x1024x1024", bench_linear},
+    {"conv", "NxCxHxOxKxSTRIDE", "16x64x56x64x3x1", bench_conv},
+    {"attention", "BxHxSxD", "1x32x1024x128", bench_attention},
     {"softmax", "ROWSxCOLUMNS", "4096x4096", bench_softmax},
     {"layer_norm", "ROWSxCOLUMNS", "4096x4096", bench_layer_norm},
     {"rms_norm", "ROWSxCOLUMNS", "4096x4096", bench_rms_norm},

@@ -16,6 +16,13 @@ done
 expect 0 bench softmax --shape 8x33
 expect 0 bench rms_norm --shape 8x64 --dtype f16
 expect 0 bench transpose --shape 8x33 --dtype bf16
+expect 0 bench map --shape 5x7 --warm
+expect 0 bench layer_norm --shape 4x50 --warm
+expect 0 bench conv --shape 1x3x9x4x3x2 --warm
+out_has "conv 1x3x9x4x3x2 f32"
+expect 0 bench attention --shape 1x4x3x16 --kv-heads 2 --keys 7 --causal --dtype f16 --warm
+out_has "attention 1x4x3x16 f16 kv2x7 causal"
+expect 2 bench attention --shape 1x4x3x16 --kv-heads 3
 
 # Any candidate can be tried by hand: the table shows what was given.
 expect 0 bench gemm --shape 64x64x64 --list-schedules
