@@ -130,7 +130,9 @@ static AdeptResult take_place(AdeptSession *session, Recording **place, AdeptErr
     Recording *oldest = NULL;
     for (uint32_t i = 0; i < SESSION_RECORDINGS; i++) {
         Recording *recording = &session->recordings[i];
-        if (!oldest || (recording->filled ? recording->used : 0) < oldest->used) oldest = recording;
+        if (!oldest || recording->filled < oldest->filled ||
+            (recording->filled && oldest->filled && recording->used < oldest->used))
+            oldest = recording;
     }
     *place = oldest;
     if (!oldest->filled) return ADEPT_OK;

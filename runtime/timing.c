@@ -73,6 +73,7 @@ static AdeptResult make_sets(Timing *timing, AdeptError *error) {
             if (pass == 0) continue;
             TimedSet *set = &timing->sets[i];
             set->recording = recording;
+            recording->used = session->submitted; // so that others give way first
             for (uint32_t k = 0; k < i; k++)
                 if (timing->runs[k].session == session && timing->sets[k].recording != recording)
                     return error_set(error, ADEPT_ERROR_ARGUMENT,

@@ -64,6 +64,19 @@ static AdeptResult use_session(const RuntimeUse *use, AdeptModel *model, AdeptSe
     return result;
 }
 
+// The buffer has room for x, y and z.
+static AdeptResult time_session(AdeptDevice *device, AdeptSession *session, AdeptBuffer *buffer,
+                                AdeptError *error) {
+    uint64_t times[2];
+    AdeptTensor in = {.name = "x", .dtype = ADEPT_F32, .rank = 1, .shape = {5}, .buffer = buffer};
+    AdeptTensor out[] = {{.name = "y", .buffer = buffer, .offset = 32},
+                         {.name = "z", .buffer = buffer, .offset = 64}};
+    in.size = out[0].size = 20;
+    out[1].size = 400;
+    AdeptTimedRun timed = {session, &in, out, 1, 2};
+    return adept_device_time(device, &timed, 1, 2, 2, times, error);
+}
+
 AdeptResult runtime_use(const RuntimeUse *use, PFN_vkGetInstanceProcAddr loader,
                         AdeptError *error) {
     AdeptDevice *device = NULL;
@@ -72,13 +85,14 @@ AdeptResult runtime_use(const RuntimeUse *use, PFN_vkGetInstanceProcAddr loader,
     AdeptBuffer *buffer = NULL;
     AdeptModelOptions options = {.cache_dir = use->folder};
     AdeptResult result = device_open_loader(loader, NULL, &device, error);
-    if (!result) result = adept_buffer_create(device, 64, &buffer, error);
+    if (!result) result = adept_buffer_create(device, 512, &buffer, error);
     if (!result)
         result = adept_model_open_memory(device, use->package, use->package_size, &options, &model,
                                          error);
     if (!result) result = adept_model_bind(model, use->weights, error);
     if (!result) result = adept_session_open(model, &session, error);
     if (!result) result = use_session(use, model, session, error);
+    if (!result) result = time_session(device, session, buffer, error);
     adept_session_close(session);
     adept_model_close(model);
     adept_buffer_destroy(buffer);

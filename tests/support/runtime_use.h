@@ -1,6 +1,6 @@
 // One tour through the runtime, for tests that let something fail on the way: a device is opened, a
 // buffer made, the hand-made model opened, bound, run with growing dims, profiled, its states
-// saved, loaded and copied, and all is closed again.
+// saved, loaded and copied, runs timed, and all is closed again.
 #pragma once
 
 #include "runtime/adept.h"

@@ -470,6 +470,88 @@ static void profile(void **state) {
     run_and_check(f, 100, 5, 1.5f);
 }
 
+// Two runs taken in turn, seven times: the state counts them, and each writes its own output.
+static void timed(void **state) {
+    Fixture *f = *state;
+    float x[50], y[50];
+    uint64_t times[3] = {0};
+    for (int i = 0; i < 50; i++) x[i] = (float)i;
+    AdeptBuffer *buffer;
+    OK(adept_buffer_create(f->device, 4096, &buffer, &f->error));
+    OK(adept_buffer_write(buffer, 0, x, sizeof x, &f->error));
+    AdeptTensor in = tensor("x", NULL, 50);
+    AdeptTensor out[2][2];
+    AdeptTimedRun run[2];
+    in.buffer = buffer;
+    for (int i = 0; i < 2; i++) {
+        out[i][0] = tensor("y", NULL, 50);
+        out[i][1] = tensor("z", NULL, 100);
+        out[i][0].buffer = out[i][1].buffer = buffer;
+        out[i][0].offset = 1024 + 1024 * (uint64_t)i;
+        out[i][1].offset = 512 + 2560;
+        run[i] = (AdeptTimedRun){f->session, &in, out[i], 1, 2};
+    }
+    OK(adept_session_reset(f->session, &f->error));
+    OK(adept_session_set_dim(f->session, "P", 3, &f->error));
+    if (adept_device_time(f->device, run, 2, 7, 1, times, &f->error) != ADEPT_OK) {
+        assert_int_equal(f->error.result, ADEPT_ERROR_FEATURE);
+        adept_buffer_destroy(buffer);
+        return;
+    }
+    assert_true(times[0] > 0 && times[1] == 0);
+    for (int i = 0; i < 2; i++) {
+        OK(adept_buffer_read(buffer, out[i][0].offset, y, sizeof y, &f->error));
+        for (int k = 0; k < 50; k++) assert_float_equal(y[k], 3 * x[k] + 6 + (i ? 5.5f : 6.5f), 0);
+    }
+    OK(adept_device_time(f->device, run, 1, 2, 3, times, &f->error));
+    assert_true(times[0] > 0 && times[1] > 0 && times[2] > 0);
+    run_and_check(f, 7, 3, 13.5f);
+    FAILS(ADEPT_ERROR_ARGUMENT, "nothing is to be timed",
+          adept_device_time(f->device, run, 0, 1, 1, times, &f->error));
+    run[0].output_count = 1;
+    FAILS(ADEPT_ERROR_ARGUMENT, "gets all outputs",
+          adept_device_time(f->device, run, 1, 1, 1, times, &f->error));
+    run[0].output_count = 2;
+    AdeptTensor shorter = in;
+    shorter.shape[0] = 40;
+    run[1].inputs = &shorter;
+    FAILS(ADEPT_ERROR_ARGUMENT, "inputs of the same shapes",
+          adept_device_time(f->device, run, 2, 1, 1, times, &f->error));
+    adept_buffer_destroy(buffer);
+}
+
+// The weights of the file, from the host.
+static bool read_weight(void *user, const AdeptPortInfo *param, uint64_t offset, void *data,
+                        uint64_t size) {
+    static const float w[] = {1.5f, 0, 0, 0}, b[] = {1, 2, 3, 4};
+    int *calls = user;
+    if (param->dtype != ADEPT_F32 || param->rank != 1 || param->shape[0] != 4 || ++*calls > 2)
+        return false;
+    const float *from = strcmp(param->name, "w") == 0 ? w : b;
+    memcpy(data, (const char *)from + offset, size);
+    return true;
+}
+
+static void weights_from_the_host(void **state) {
+    Fixture *f = *state;
+    AdeptModel *model = f->model;
+    AdeptSession *session = f->session;
+    int calls = 2;
+    open_model(f);
+    FAILS(ADEPT_ERROR_WEIGHTS, "the host has no weight",
+          adept_model_bind_reader(f->model, read_weight, &calls, &f->error));
+    calls = 0;
+    OK(adept_model_bind_reader(f->model, read_weight, &calls, &f->error));
+    FAILS(ADEPT_ERROR_STATE, "bound already",
+          adept_model_bind_reader(f->model, read_weight, &calls, &f->error));
+    OK(adept_session_open(f->model, &f->session, &f->error));
+    run_and_check(f, 7, 3, 0.5f);
+    adept_session_close(f->session);
+    adept_model_close(f->model);
+    f->model = model;
+    f->session = session;
+}
+
 static void weights(void **state) {
     Fixture *f = *state;
     char path[120];
@@ -505,7 +587,8 @@ int main(void) {
         cmocka_unit_test(device_tensors), cmocka_unit_test(imported_buffer),
         cmocka_unit_test(wrong_calls),    cmocka_unit_test(interface),
         cmocka_unit_test(states),         cmocka_unit_test(profile),
-        cmocka_unit_test(weights),
+        cmocka_unit_test(weights),        cmocka_unit_test(weights_from_the_host),
+        cmocka_unit_test(timed),
     };
     return cmocka_run_group_tests_name("own device", tests, set_up_default, tear_down) +
            cmocka_run_group_tests_name("guarded", tests, set_up_guarded, tear_down) +
