@@ -12,12 +12,13 @@ enum {
     SETS_MAX = 64,       // of operands
     PARAM_SETS_MAX = 16, // models, each with weights of its own
     SAMPLES = 21,        // stretches that a median is of
+    WARM_MOST = 5000,    // stretches of warm-up
     PART = 4 << 20       // bytes written at once
 };
 static const double set_bytes = 256 << 20; // more than any cache holds
 static const double warm_up = 0.3e9;       // nanoseconds
 static const double stretch = 200e3;       // nanoseconds, at least
-static const double submission = 0.5e9;    // nanoseconds, about the most for one
+static const double submission = 1e9;      // nanoseconds, about the most for one
 
 int bench_fail(const AdeptError *error) {
     CliExit code = CLI_INPUT;
@@ -63,32 +64,42 @@ static uint32_t within(double wanted, uint32_t most) {
     return wanted < 1 ? 1 : wanted > most ? most : (uint32_t)wanted;
 }
 
-int bench_time(AdeptDevice *device, const AdeptTimedRun *runs, uint32_t count, BenchTimes *times) {
-    uint64_t spent[SAMPLES];
+// What one run takes, in nanoseconds, and how many make a stretch. The first runs of all are slow.
+static int probe(AdeptDevice *device, const AdeptTimedRun *runs, uint32_t count, double *one,
+                 uint32_t *repeats) {
+    uint64_t spent[3];
     AdeptError error = {0};
-    double done = 0, one = 0; // nanoseconds
-    uint32_t repeats = 1, at_once = 1;
-    // The first run of all is not what a run takes: the second says how many make a stretch.
-    for (uint32_t i = 0; i < 2 || done < warm_up; i++) {
-        if (adept_device_time(device, runs, count, repeats, at_once, spent, &error) != ADEPT_OK)
+    *repeats = 1;
+    for (uint32_t i = 0; i < 3; i++) {
+        if (adept_device_time(device, runs, count, *repeats, 3, spent, &error) != ADEPT_OK)
             return bench_fail(&error);
-        for (uint32_t k = 0; k < at_once; k++) done += (double)spent[k];
-        one = fmax((double)spent[0], 1) / repeats;
-        repeats = within(ceil(stretch / one), 1000);
-        at_once = within(submission / (one * repeats), SAMPLES);
+        *one = fmax((double)spent[2], 1) / *repeats;
+        *repeats = within(ceil(stretch / *one), 1000);
     }
-    uint32_t in_turn = repeats * at_once;
-    for (uint32_t have = 0; have < SAMPLES; have += at_once) {
-        if (at_once > SAMPLES - have) at_once = SAMPLES - have;
-        if (adept_device_time(device, runs, count, repeats, at_once, spent + have, &error) !=
-            ADEPT_OK)
-            return bench_fail(&error);
-    }
-    qsort(spent, SAMPLES, sizeof *spent, compare_times);
-    *times = (BenchTimes){.median = (double)spent[SAMPLES / 2] / repeats * 1e-3,
-                          .least = (double)spent[0] / repeats * 1e-3,
-                          .used = in_turn < count ? in_turn : count};
     return CLI_OK;
+}
+
+int bench_time(AdeptDevice *device, const AdeptTimedRun *runs, uint32_t count, BenchTimes *times) {
+    double one;
+    uint32_t repeats;
+    AdeptError error = {0};
+    int code = probe(device, runs, count, &one, &repeats);
+    if (code != CLI_OK) return code;
+    uint32_t before = within(ceil(warm_up / (one * repeats)), WARM_MOST);
+    uint32_t all = before + SAMPLES, at_once = within(submission / (one * repeats), all);
+    uint64_t *spent = memory_or_exit(malloc(all * sizeof *spent));
+    for (uint32_t have = 0; code == CLI_OK && have < all; have += at_once) {
+        if (adept_device_time(device, runs, count, repeats,
+                              all - have < at_once ? all - have : at_once, spent + have, &error))
+            code = bench_fail(&error);
+    }
+    qsort(spent + before, SAMPLES, sizeof *spent, compare_times);
+    uint64_t in_turn = (uint64_t)repeats * at_once;
+    *times = (BenchTimes){.median = (double)spent[before + SAMPLES / 2] / repeats * 1e-3,
+                          .least = (double)spent[before] / repeats * 1e-3,
+                          .used = in_turn < count ? (uint32_t)in_turn : count};
+    free(spent);
+    return code;
 }
 
 // ---- compiling -------------------------------------------------------------------------------
