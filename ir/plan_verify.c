@@ -171,8 +171,36 @@ static bool evaluate(Verify *v, Dim dim, int64_t *value) {
     return dim_eval(v->g->dims, dim, v->symbols, value);
 }
 
+// The host's tensors are those of the graph, in its order; every other memory is one block.
+static bool is_own_buffer(const Verify *v, const Placement *place) {
+    NodeId node = graph_value(v->g, place->value)->node;
+    uint32_t number = 0;
+    switch (place->kind) {
+    case BUF_INPUT:
+        if (!node || graph_node(v->g, node)->op != OP_INPUT) return false;
+        for (NodeId id = 1; id < node; id++)
+            number += graph_node(v->g, id)->kind == NODE_OP && graph_node(v->g, id)->op == OP_INPUT;
+        return place->index == number;
+    case BUF_OUTPUT:
+        return place->index < v->g->outputs.len &&
+               v->g->outputs.at[place->index].value == place->value;
+    default: return place->index == 0;
+    }
+}
+
+static void check_places(Verify *v) {
+    const Plan *plan = v->plan;
+    for (uint32_t i = 0; i < plan->placements.len; i++) {
+        const Placement *place = &plan->placements.at[i];
+        if (i > 0 && place->value == plan->placements.at[i - 1].value)
+            complain(v, "%s is placed twice", value_name(v, place->value));
+        else if (!is_own_buffer(v, place))
+            complain(v, "%s is placed in a buffer that is not its own",
+                     value_name(v, place->value));
+    }
+}
+
 static void check_placement(Verify *v, const Placement *place) {
-    if (place->value == 0) return;
     Dim bytes = type_bytes(v->g->dims, &graph_value(v->g, place->value)->type);
     if (bytes != place->bytes)
         complain(v, "%s is placed in a number of bytes that is not its own",
@@ -281,6 +309,7 @@ bool plan_verify(const Plan *plan, Diags *diags) {
     *v = (Verify){.plan = plan, .g = plan->graph, .diags = diags, .good = true};
     v->arena = arena_create();
     check_steps(v);
+    if (v->good) check_places(v);
     Life *lives = v->good ? find_lives(v) : NULL;
     for (unsigned point = 0; point < SAMPLE_POINTS && v->good; point++) {
         sample_point(v->g->dims, point, v->symbols);

@@ -22,6 +22,14 @@ static const char *dispatch_name(const Verify *v, const Dispatch *dispatch) {
     return v->program->kernels.at[dispatch->kernel]->name;
 }
 
+// The buffer that the plan gives the value; workspace lies in the arena.
+static bool is_placed(const Verify *v, const DispatchArg *arg) {
+    if (!arg->value) return arg->kind == BUF_ARENA && arg->index == 0;
+    const Placement *place = plan_placement(v->plan, arg->value);
+    return place && place->kind == arg->kind && place->index == arg->index &&
+           place->offset == arg->offset && place->bytes == arg->bytes;
+}
+
 static bool check_arg(Verify *v, const Dispatch *dispatch, uint32_t index) {
     const KParam *param = &v->program->kernels.at[dispatch->kernel]->params.at[index];
     const DispatchArg *arg = &dispatch->arg[index];
@@ -35,6 +43,8 @@ static bool check_arg(Verify *v, const Dispatch *dispatch, uint32_t index) {
     else if (!arg->is_buffer && param->multiple > 1 &&
              !dim_divides(v->g->dims, param->multiple, arg->scalar))
         wrong = "may not be the multiple that the kernel relies on";
+    else if (arg->is_buffer && !is_placed(v, arg))
+        wrong = "is not where the plan puts it";
     if (!wrong) return true;
     diag_error(v->diags, (Span){0}, "dispatch of %s: argument %s %s", dispatch_name(v, dispatch),
                param->name, wrong);

@@ -77,7 +77,8 @@ static void row_candidate(RowSite *row, uint32_t lanes, uint32_t local) {
     int64_t length;
     if (lanes > 1 && row->phases > 1 && dim_is_const(site->dims, row->shape.length, &length)) {
         int64_t items = (length + lanes * s.vec - 1) / (lanes * s.vec);
-        if (items >= 1 && items <= 8 && items * s.vec <= 16) s.keep = 1, s.items = (uint32_t)items;
+        if (items >= 1 && items <= 8 && items * s.vec <= (device ? 32 : 16))
+            s.keep = 1, s.items = (uint32_t)items;
     }
     double trips = ceil(row->length / (lanes * s.vec));
     double work = trips * (s.keep ? 1 + 0.2 * row->phases : row->phases);

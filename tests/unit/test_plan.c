@@ -362,6 +362,68 @@ static void odd_schedules(void **state) {
     graph_destroy(graph);
 }
 
+static uint64_t noise(uint64_t *seed) {
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return *seed >> 33;
+}
+
+// A text with a few words exchanged, dropped or made other numbers.
+static void mutate(const char *text, uint64_t *seed, Text *out) {
+    static const char *const words[] = {
+        "0", "7",   "-1",   "N", "i", "9223372036854775807", "{", "}", "place", "arena", "barrier",
+        "(", "* N", "// 0", "%", "\""};
+    size_t section = (size_t)(strstr(text, "\nplan {") - text), length = strlen(text);
+    unsigned changes = 1 + noise(seed) % 3;
+    size_t at = 0;
+    for (unsigned i = 0; i < changes; i++) {
+        size_t from = section + noise(seed) % (length - section);
+        while (from > section && text[from - 1] != ' ' && text[from - 1] != '=') from--;
+        size_t to = from;
+        while (to < length && text[to] != ' ' && text[to] != ',' && text[to] != '\n') to++;
+        if (from < at) continue;
+        text_write(out, text + at, from - at);
+        if (noise(seed) % 4) text_put(out, words[noise(seed) % (sizeof words / sizeof words[0])]);
+        at = to;
+    }
+    text_put(out, text + at);
+}
+
+// Whatever a text holds: a diagnostic, or a plan or program that can be used.
+static void mutated_texts(void **state) {
+    (void)state;
+    static const char *const models[] = {stack, chain};
+    uint64_t seed = 1;
+    unsigned plans = 0, programs = 0;
+    for (unsigned m = 0; m < 2; m++) {
+        Graph *graph = load(models[m]);
+        Plan *plan = plan_of(graph);
+        Diags *diags = diags_create();
+        Program *program;
+        Text text = {0};
+        assert_true(lower_program(plan, diags, &program));
+        program_print(program, &text);
+        diags_destroy(diags);
+        for (unsigned i = 0; i < 400; i++) {
+            Text mutated = {0};
+            mutate(text.data, &seed, &mutated);
+            diags = diags_create();
+            Plan *read = plan_parse(graph, mutated.data, mutated.len, 0, diags);
+            if (read && plan_verify(read, diags)) {
+                plans += lower_program(read, diags, &program) && program_verify(program, diags);
+                program = program_parse(read, mutated.data, mutated.len, 0, diags);
+                programs += program && program_verify(program, diags);
+            } else {
+                assert_true(diags_error_count(diags) > 0);
+            }
+            diags_destroy(diags);
+            text_free(&mutated);
+        }
+        text_free(&text);
+        graph_destroy(graph);
+    }
+    assert_true(plans > 20 && programs > 5);
+}
+
 static void schedules_as_text(void **state) {
     (void)state;
     Arena *arena = arena_create();
@@ -389,6 +451,7 @@ int main(void) {
         cmocka_unit_test(planted_program_faults),
         cmocka_unit_test(mistakes_in_text),
         cmocka_unit_test(odd_schedules),
+        cmocka_unit_test(mutated_texts),
         cmocka_unit_test(schedules_as_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
