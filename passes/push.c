@@ -5,6 +5,8 @@
 // convolution, a transposed output). Sinking: f(M(x)) becomes M(f(x)) where x comes out of a
 // contract or reduce that M cannot pass, so that f can join that one's group instead.
 //
+// Besides, cheap maps of small tensors are spread into their reader (push_spread.c).
+//
 // One round moves each candidate past what is next to it; rounds are repeated until nothing moves.
 #include "passes/push.h"
 #include "passes/simplify.h"
@@ -176,7 +178,12 @@ static bool push_node(Rewrite *rewrite, NodeId id, bool *done) {
     const Node *node = graph_node(g, id);
     Push *push = rewrite->user;
     if (node->kind != NODE_OP) return true;
-    if (op_info(node->op)->class == OC_MAP) return sink(rewrite, id, done);
+    if (op_info(node->op)->class == OC_MAP) {
+        if (!sink(rewrite, id, done)) return false;
+        if (!*done && !push_spread(rewrite, id, push->uses, push->stored, done)) return false;
+        push->moved |= *done;
+        return true;
+    }
     if (op_info(node->op)->class != OC_MOVE || !op_is_view(op_info(node->op))) return true;
     if (!simplify(rewrite, id, done)) return false;
     Shift shift;

@@ -23,3 +23,7 @@ ValueId shift_undo(Builder *b, const Shift *shift, ValueId x);
 bool shift_fits_contract(const Graph *g, const Shift *shift, const Node *contract);
 ValueId shift_contract(Builder *b, const Shift *shift, const char *part, const Node *contract,
                        ValueId x, ValueId y, DType dtype);
+
+// push_spread.c: computes cheap maps of small operands of the map `id` in its own shape; sets *done
+// when it replaced the node. uses and stored: per value of the old graph.
+bool push_spread(Rewrite *rewrite, NodeId id, const uint32_t *uses, const bool *stored, bool *done);

@@ -157,6 +157,16 @@ static void test_pushed_moves(void **state) {
     expect(g, 1e-6, "contract");
 }
 
+static void test_spread(void **state) {
+    (void)state;
+    Graph *g = begin();
+    ValueId x = make_input(g, "x", "[N, 4, 5] f32"), k = make_input(g, "k", "[5] i32");
+    ValueId mask = make_op(g, OP_CAST, "mask", "dtype=f32", k, 0, 0);
+    mask = make_op(g, OP_MULTIPLY, "scaled", NULL, mask, make_input(g, "s", "[5] f32"), 0);
+    output(g, map1(g, OP_EXP, "y", make_op(g, OP_ADD, "a", NULL, x, mask, 0)));
+    expect(g, 1e-6, "map");
+}
+
 static void test_prepare(void **state) {
     (void)state;
     Graph *g = begin();
@@ -257,9 +267,9 @@ int main(void) {
         cmocka_unit_test(test_map_chains),   cmocka_unit_test(test_no_cycle),
         cmocka_unit_test(test_rows),         cmocka_unit_test(test_axis),
         cmocka_unit_test(test_pushed_moves), cmocka_unit_test(test_prepare),
-        cmocka_unit_test(test_join),         cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_pools),        cmocka_unit_test(test_repeat),
-        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_spread),       cmocka_unit_test(test_join),
+        cmocka_unit_test(test_copies),       cmocka_unit_test(test_pools),
+        cmocka_unit_test(test_repeat),       cmocka_unit_test(test_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
