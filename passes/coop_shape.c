@@ -2,6 +2,8 @@
 
 #include "passes/build.h"
 
+enum { COOP_DEEP_ROWS = 128 };
+
 // The operand's view as [batch, slow, fast].
 static bool coop_view(Graph *g, const ContractShape *shape, CoopOperand *o) {
     View view, moved;
@@ -116,8 +118,10 @@ CoopTile coop_tile(const CoopOperand *operand, const Schedule *s) {
     unsigned bytes = dtype_bytes(operand->dtype);
     CoopTile t = {.rows = operand->columns ? s->tile_n : s->tile_m, .depth = s->tile_k};
     t.parts = 1, t.buffers = s->stages > 1 ? 2 : 1;
-    // Rows along K are fetched 64 bytes at a time where a step is shorter.
-    if (t.buffers == 2 && operand->k_fast && s->tile_k * bytes <= 32) t.parts = 2;
+    // Rows along K are fetched 64 bytes at a time where a step is shorter and they are not too
+    // many.
+    bool few = t.rows <= COOP_DEEP_ROWS;
+    if (t.buffers == 2 && operand->k_fast && few && s->tile_k * bytes <= 32) t.parts = 2;
     t.depth *= t.parts;
     t.lines = operand->k_fast ? t.rows : t.depth;
     t.line = (operand->k_fast ? t.depth : t.rows) * bytes / COOP_MOVE;

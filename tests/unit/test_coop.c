@@ -50,6 +50,15 @@ static const Form floats[] = {
       WARP(32, 32),
       .stages = 2,
       .unroll = 4}},
+    {"h200",
+     {.form = "coop",
+      .local = 64,
+      .subgroup = 32,
+      FRAGMENT(16, 16, 16),
+      TILE(32, 32, 32),
+      WARP(32, 16),
+      .stages = 2,
+      .unroll = 4}},
     {"lavapipe-debian13",
      {.form = "coop",
       .local = 32,
@@ -175,7 +184,7 @@ static const Form *forms_of(DType dtype, unsigned *count) {
 static void check_type(Graph *g, DType dtype, double tolerance) {
     unsigned count;
     const Form *forms = forms_of(dtype, &count);
-    if (dtype == DT_BF16) count = 3;
+    if (dtype == DT_BF16) count = 4;
     check_forms(g, forms, count, tolerance);
 }
 
