@@ -36,6 +36,7 @@ Lower lower_begin(Plan *plan, Program *program, Diags *diags, NodeId node,
     const Region *body = &graph->regions.at[fused->body];
     for (uint32_t i = 0; i < body->nodes.len; i++) {
         const Node *inner = graph_node(graph, body->nodes.at[i]);
+        if (inner->inline_view) continue; // its position is no part of the graph's text
         if (inner->locs && !inner->loc[0].file) k_note_line(l.b, inner->loc[0].line);
     }
     return l;
