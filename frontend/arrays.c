@@ -99,7 +99,9 @@ bool arrays_add(Arena *arena, ArrayVec *arrays, const char *name, DType dtype, u
 }
 
 bool arrays_write(Arena *arena, const CliList *list, const ArrayVec *arrays, Text *error) {
-    for (uint32_t i = 0; i < list->len; i++) {
+    VEC(const NamedArray *) found = {0};
+    VEC(const char *) paths = {0};
+    for (uint32_t i = 0; i < list->len; i++) { // all names are right before a file is touched
         const char *name, *path;
         if (!cli_split(arena, list->at[i], &name, &path)) {
             text_printf(error, "'--out %s': NAME=FILE is wanted", list->at[i]);
@@ -110,8 +112,11 @@ bool arrays_write(Arena *arena, const CliList *list, const ArrayVec *arrays, Tex
             text_printf(error, "'--out %s': the model has no such output", list->at[i]);
             return false;
         }
-        if (!npy_write(path, &array->array, error)) return false;
+        vec_push(arena, &found, array);
+        vec_push(arena, &paths, path);
     }
+    for (uint32_t i = 0; i < found.len; i++)
+        if (!npy_write(paths.at[i], &found.at[i]->array, error)) return false;
     return true;
 }
 

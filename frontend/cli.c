@@ -119,6 +119,24 @@ bool cli_int(const char *text, int64_t *out) {
     return true;
 }
 
+bool cli_sizes(Arena *arena, const CliList *list, CliSizes *out, Text *error) {
+    for (uint32_t i = 0; i < list->len; i++) {
+        CliSize size;
+        const char *text;
+        if (!cli_split(arena, list->at[i], &size.name, &text) || !cli_int(text, &size.size)) {
+            text_printf(error, "'--dim %s': NAME=SIZE is wanted", list->at[i]);
+            return false;
+        }
+        for (uint32_t k = 0; k < out->len; k++) {
+            if (strcmp(out->at[k].name, size.name) != 0) continue;
+            text_printf(error, "'--dim %s': %s is given twice", list->at[i], size.name);
+            return false;
+        }
+        vec_push(arena, out, size);
+    }
+    return true;
+}
+
 // ---- help ------------------------------------------------------------------------------------
 
 void cli_help(const CliCommand *command, Text *out) {

@@ -54,6 +54,13 @@ bool cli_parse(Arena *arena, const CliOption *table, int argc, char **argv, void
 
 // Splits "name=value" at the first '='. The name is the arena's. False: no '=' or an empty name.
 bool cli_split(Arena *arena, const char *text, const char **name, const char **value);
+typedef struct CliSize {
+    const char *name;
+    int64_t size;
+} CliSize;
+typedef VEC(CliSize) CliSizes;
+// Reads every "NAME=SIZE"; a name stands only once. False: one line in `error`.
+bool cli_sizes(Arena *arena, const CliList *list, CliSizes *out, Text *error);
 // A decimal integer, whole text, with an optional '-'.
 bool cli_int(const char *text, int64_t *out);
 

@@ -12,6 +12,7 @@ typedef struct Options {
     PipelineOptions pipeline;
     const char *output, *emit;
     CliList dims;
+    CliSizes sizes; // of dims
     bool strip;
 } Options;
 
@@ -85,27 +86,21 @@ static bool emit_assembly(Pipeline *pipeline, Text *out) {
 // ---- --emit=spirv ----------------------------------------------------------------------------
 
 // Values of the model's dims, by symbol number; every one must be given.
-static bool read_dims(Pipeline *pipeline, const CliList *list, int64_t *symbols) {
+static bool read_dims(Pipeline *pipeline, const CliSizes *list, int64_t *symbols) {
     const DimTable *dims = pipeline->graph->dims;
     uint32_t count = dim_symbol_count(dims);
     bool *given = arena_alloc(pipeline->arena, count * sizeof *given + 1);
     for (uint32_t i = 0; i < list->len; i++) {
-        const char *name, *value;
         uint32_t symbol = 0;
-        if (!cli_split(pipeline->arena, list->at[i], &name, &value)) {
-            diag_error(pipeline->diags, (Span){0}, "'--dim %s': NAME=SIZE is wanted", list->at[i]);
-            return false;
-        }
         while (symbol < count && (dim_symbol_source(dims, symbol) == DIM_TRIP ||
-                                  strcmp(dim_symbol_name(dims, symbol), name) != 0))
+                                  strcmp(dim_symbol_name(dims, symbol), list->at[i].name) != 0))
             symbol++;
-        if (symbol == count || !cli_int(value, &symbols[symbol])) {
-            diag_error(pipeline->diags, (Span){0},
-                       symbol == count ? "'--dim %s': the model has no such dim"
-                                       : "'--dim %s': a size is wanted",
-                       list->at[i]);
+        if (symbol == count) {
+            diag_error(pipeline->diags, (Span){0}, "--dim %s: the model has no such dim",
+                       list->at[i].name);
             return false;
         }
+        symbols[symbol] = list->at[i].size;
         given[symbol] = true;
     }
     bool good = true;
@@ -124,7 +119,7 @@ static bool emit_spirv(Pipeline *pipeline, const Options *options) {
                                    (dim_symbol_count(pipeline->graph->dims) + 1) * sizeof *symbols);
     Text manifest = {0}, constants = {0}, error = {0};
     bool good =
-        read_dims(pipeline, &options->dims, symbols) &&
+        read_dims(pipeline, &options->sizes, symbols) &&
         manifest_write(pipeline->program, &pipeline->modules, symbols, pipeline->diags, &manifest);
     if (good && !file_make_folder(options->output, &error)) {
         diag_error(pipeline->diags, (Span){0}, "%s", error.data);
@@ -184,13 +179,18 @@ static int run(const CliCommand *command, Emit kind, int argc, char **argv) {
     Text error = {0};
     int code;
     bool good = cli_parse(arena, options_table, argc, argv, &options, &words, &error) &&
-                (!options.emit || find_emit(options.emit, &kind, &error));
+                (!options.emit || find_emit(options.emit, &kind, &error)) &&
+                cli_sizes(arena, &options.dims, &options.sizes, &error);
     if (!good) {
         code = cli_usage_error(command, error.data);
     } else if (words.len != 1) {
         code = cli_usage_error(command, "one input is wanted");
     } else if (kind == EMIT_SPIRV && !options.output) {
         code = cli_usage_error(command, "--emit=spirv wants -o FOLDER");
+    } else if (kind != EMIT_SPIRV && options.dims.len) {
+        code = cli_usage_error(command, "--dim goes with --emit=spirv");
+    } else if (options.output && file_same(words.at[0], options.output)) {
+        code = cli_usage_error(command, "the output would replace the input");
     } else {
         Pipeline pipeline;
         bool done = pipeline_open(&pipeline, &options.pipeline, NULL) &&

@@ -2,8 +2,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "frontend/commands.h"
+#include "frontend/file.h"
 #include "frontend/load.h"
 #include "frontend/pipeline.h"
 #include "frontend/reference.h"
@@ -15,9 +17,12 @@ typedef struct Options {
     PipelineOptions pipeline;
     const char *weights, *random_weights, *device;
     CliList in, out, dims;
+    CliSizes sizes; // of dims
     int64_t repeat;
     bool check, profile;
 } Options;
+
+enum { REPEAT_MAX = 1000000 };
 
 static const CliOption options_table[] = {
     {"weights", 'w', CLI_TEXT, offsetof(Options, weights), "FILE",
@@ -59,9 +64,14 @@ static int report(Diags *diags) {
 
 static bool is_package(const char *path) {
     char magic[8] = {0};
-    FILE *file = fopen(path, "rb");
-    bool same = file && fread(magic, 1, 8, file) == 8 && memcmp(magic, ADX_MAGIC, 8) == 0;
-    if (file) fclose(file);
+    uint64_t size = 0;
+    Text error = {0}; // what cannot be read is for the reader that it will be given to
+    int file = strcmp(path, "-") ? file_open(path, &size, &error) : -1;
+    bool same = file >= 0 && size >= sizeof magic &&
+                file_read_at(file, path, 0, magic, sizeof magic, &error) &&
+                memcmp(magic, ADX_MAGIC, sizeof magic) == 0;
+    if (file >= 0) close(file);
+    text_free(&error);
     const char *dot = strrchr(path, '.');
     return same || (dot && strcmp(dot, ".adx") == 0);
 }
@@ -101,6 +111,10 @@ static int read_graph(Run *run) {
     return CLI_OK;
 }
 
+static uint32_t times_of(const Options *options) {
+    return options->repeat > 0 ? (uint32_t)options->repeat : 1;
+}
+
 static int run_on_device(Run *run) {
     const Options *options = run->options;
     DeviceRun device;
@@ -108,15 +122,15 @@ static int run_on_device(Run *run) {
     int code = device_run_open(&device, options->device);
     if (code != CLI_OK) return code;
     printf("device: %s\n", adept_device_info(device.device)->name);
+    fflush(stdout); // before what may stand on standard error
     if (run->is_package)
         code =
             device_run_load(&device, run->path, NULL, 0, options->weights, options->random_weights);
     else
         code = compile_and_load(run, &device);
     if (code == CLI_OK)
-        code = device_run(&device, run->arena, &options->dims, &run->inputs,
-                          options->repeat > 0 ? (uint32_t)options->repeat : 1, options->profile,
-                          &run->outputs, &times);
+        code = device_run(&device, run->arena, &options->sizes, &run->inputs, times_of(options),
+                          options->profile, &run->outputs, &times);
     if (code == CLI_OK && options->repeat > 0)
         printf("%u runs: least %.3f ms, median %.3f ms\n", times.count, times.least, times.median);
     if (code == CLI_OK && options->profile) {
@@ -161,9 +175,10 @@ static int run_reference(Run *run, ArrayVec *outputs) {
     if (code == CLI_OK) {
         int64_t *symbols =
             arena_alloc(run->arena, (dim_symbol_count(graph->dims) + 1) * sizeof *symbols);
-        bool good = reference_dims(graph, &run->inputs, &run->options->dims, diags, symbols) &&
+        bool good = reference_dims(graph, &run->inputs, &run->options->sizes, diags, symbols) &&
                     reference_run(run->arena, graph, &run->inputs, run->options->weights, symbols,
-                                  run->options->pipeline.passes.strict_rounding, diags, outputs);
+                                  run->options->pipeline.passes.strict_rounding,
+                                  times_of(run->options), diags, outputs);
         code = report(diags);
         if (!good && code == CLI_OK) code = CLI_INPUT;
     }
@@ -232,10 +247,16 @@ static int run(int argc, char **argv) {
     CliList words = {0};
     Text error = {0};
     int code;
-    if (!cli_parse(arena, options_table, argc, argv, &options, &words, &error))
+    if (!cli_parse(arena, options_table, argc, argv, &options, &words, &error) ||
+        !cli_sizes(arena, &options.dims, &options.sizes, &error))
         code = cli_usage_error(&cmd_run, error.data);
     else if (words.len != 1)
         code = cli_usage_error(&cmd_run, "one model is wanted");
+    else if (options.repeat > REPEAT_MAX)
+        code = cli_usage_error(&cmd_run, "--repeat is at most 1000000");
+    else if ((options.pipeline.target || options.pipeline.defines.len) && is_package(words.at[0]))
+        code = cli_usage_error(&cmd_run, "-D and --target are for model files; a package is "
+                                         "compiled already");
     else
         code = run_model(arena, &options, words.at[0]);
     text_free(&error);

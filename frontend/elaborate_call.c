@@ -257,7 +257,8 @@ static Item checked_results(Elab *e, const Call *call, Item returned) {
         good = good && item[i].kind == ITEM_VALUE;
     }
     if (!good) return item_error();
-    return count == 1 ? item[0] : (Item){.kind = ITEM_RESULTS, .list = {item, count}};
+    return count == 1 ? item[0]
+                      : (Item){.kind = ITEM_RESULTS, .list = {.at = item, .count = count}};
 }
 
 static Item elab_function_body(Elab *e, const Call *call) {

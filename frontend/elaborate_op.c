@@ -60,7 +60,7 @@ static Item results_of(Elab *e, NodeId id, bool fresh, Names names) {
         if (fresh && i > 0 && i < names.count && names.self[i])
             graph_name(e->graph, node->result[i], names.self[i], e->dump);
     }
-    return (Item){.kind = ITEM_RESULTS, .list = {item, node->results}};
+    return (Item){.kind = ITEM_RESULTS, .list = {.at = item, .count = node->results}};
 }
 
 // Operands that are written as a name, for messages.

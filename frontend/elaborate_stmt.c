@@ -308,9 +308,10 @@ static void elab_return(Elab *e, const Stmt *stmt) {
     frame->result_span =
         count ? span_join(stmt->returns.at[0]->span, stmt->returns.at[count - 1]->span)
               : stmt->span;
-    frame->result = !good        ? item_error()
-                    : count == 1 ? item[0]
-                                 : (Item){.kind = ITEM_RESULTS, .list = {item, count}};
+    frame->result = !good ? item_error()
+                    : count == 1
+                        ? item[0]
+                        : (Item){.kind = ITEM_RESULTS, .list = {.at = item, .count = count}};
 }
 
 typedef struct FusedArgs {

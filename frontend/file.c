@@ -140,6 +140,12 @@ bool file_write(const char *path, const void *bytes, size_t size, Text *error) {
     return good;
 }
 
+bool file_same(const char *path, const char *other) {
+    struct stat one, two;
+    return stat(path, &one) == 0 && stat(other, &two) == 0 && one.st_dev == two.st_dev &&
+           one.st_ino == two.st_ino;
+}
+
 bool file_make_folder(const char *path, Text *error) {
     Text part = {0};
     bool good = true;

@@ -20,5 +20,8 @@ bool file_read_text(const char *path, size_t limit, Text *out, Text *error);
 // Writes a file beside its place and renames it there; "-" is standard output.
 bool file_write(const char *path, const void *bytes, size_t size, Text *error);
 
+// Both are there, and are one and the same.
+bool file_same(const char *path, const char *other);
+
 // Makes a folder and those above it; one that exists is fine.
 bool file_make_folder(const char *path, Text *error);

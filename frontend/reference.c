@@ -29,7 +29,7 @@ typedef struct Dims {
     const Graph *graph;
     Diags *diags;
     int64_t *symbols;
-    bool known[64];
+    bool *known;
     bool good;
 } Dims;
 
@@ -50,24 +50,19 @@ static void set_symbol(Dims *d, uint32_t symbol, int64_t value, const char *wher
     d->symbols[symbol] = value;
 }
 
-static void read_given(Dims *d, const CliList *given) {
-    Arena *arena = arena_create();
+static void read_given(Dims *d, const CliSizes *given) {
     const DimTable *dims = d->graph->dims;
     for (uint32_t i = 0; i < given->len; i++) {
-        const char *name, *text;
-        int64_t value;
+        const char *name = given->at[i].name;
         uint32_t symbol;
-        bool split = cli_split(arena, given->at[i], &name, &text) && cli_int(text, &value);
-        if (split && symbol_index(dims, dim_find(dims, name), &symbol) &&
+        if (symbol_index(dims, dim_find(dims, name), &symbol) &&
             dim_symbol_source(dims, symbol) != DIM_TRIP) {
-            set_symbol(d, symbol, value, "--dim");
+            set_symbol(d, symbol, given->at[i].size, "--dim");
             continue;
         }
-        diag_error(d->diags, nowhere, "'--dim %s': %s", given->at[i],
-                   split ? "the model has no such dim" : "NAME=SIZE is wanted");
+        diag_error(d->diags, nowhere, "--dim %s: the model has no such dim", name);
         d->good = false;
     }
-    arena_destroy(arena);
 }
 
 // Each input is there, with the right rank; sizes that are one dim give that dim.
@@ -92,6 +87,20 @@ static void read_inputs(Dims *d, const ArrayVec *inputs) {
         for (uint32_t axis = 0; axis < type->rank; axis++)
             if (symbol_index(graph->dims, type->size[axis], &symbol))
                 set_symbol(d, symbol, array->array.size[axis], name);
+    }
+}
+
+static void refuse_strangers(Dims *d, const ArrayVec *inputs) {
+    for (uint32_t i = 0; i < inputs->len; i++) {
+        bool found = false;
+        for (NodeId id = 1; id < d->graph->nodes.len && !found; id++) {
+            const Node *node = graph_node(d->graph, id);
+            found = node->kind == NODE_OP && node->op == OP_INPUT &&
+                    strcmp(host_name(d->graph, node), inputs->at[i].name) == 0;
+        }
+        if (found) continue;
+        diag_error(d->diags, nowhere, "the model has no input '%s'", inputs->at[i].name);
+        d->good = false;
     }
 }
 
@@ -140,30 +149,48 @@ static void check_asserts(Dims *d) {
     }
 }
 
-bool reference_dims(const Graph *graph, const ArrayVec *inputs, const CliList *given, Diags *diags,
+static bool find_dims(Dims *d, const ArrayVec *inputs, const CliSizes *given) {
+    const Graph *graph = d->graph;
+    read_given(d, given);
+    read_inputs(d, inputs);
+    refuse_strangers(d, inputs);
+    for (uint32_t i = 0; d->good && i < dim_symbol_count(graph->dims); i++) {
+        if (d->known[i] || dim_symbol_source(graph->dims, i) == DIM_TRIP) continue;
+        diag_error(d->diags, nowhere, "dim %s: give --dim %s=SIZE", dim_symbol_name(graph->dims, i),
+                   dim_symbol_name(graph->dims, i));
+        d->good = false;
+    }
+    if (!d->good) return false;
+    check_shapes(d, inputs);
+    check_asserts(d);
+    return d->good;
+}
+
+bool reference_dims(const Graph *graph, const ArrayVec *inputs, const CliSizes *given, Diags *diags,
                     int64_t *symbols) {
     Dims d = {.graph = graph, .diags = diags, .symbols = symbols, .good = true};
-    read_given(&d, given);
-    read_inputs(&d, inputs);
-    for (uint32_t i = 0; d.good && i < dim_symbol_count(graph->dims); i++) {
-        if (d.known[i] || dim_symbol_source(graph->dims, i) == DIM_TRIP) continue;
-        diag_error(diags, nowhere, "dim %s: give --dim %s=SIZE", dim_symbol_name(graph->dims, i),
-                   dim_symbol_name(graph->dims, i));
-        d.good = false;
-    }
-    if (!d.good) return false;
-    check_shapes(&d, inputs);
-    check_asserts(&d);
-    return d.good;
+    d.known = calloc(dim_symbol_count(graph->dims) + 1, sizeof *d.known);
+    bool good = d.known && find_dims(&d, inputs, given);
+    free(d.known);
+    return good;
 }
 
 // ---- data ------------------------------------------------------------------------------------
+
+typedef struct State {
+    const char *name; // with its trips
+    double *data;     // the arena's
+} State;
+typedef VEC(State) StateVec;
 
 typedef struct Fetch {
     const Graph *graph;
     Diags *diags;
     const ArrayVec *inputs;
     const Weights *weights; // NULL: none were given
+    Arena *arena;
+    StateVec *states; // as the runs so far left them; absent ones have their first values
+    StateVec *next;   // of the run under way
 } Fetch;
 
 static bool fetch_input(const Fetch *f, const Node *node, Tensor *out) {
@@ -262,12 +289,43 @@ static bool fetch_param(const Fetch *f, const Node *node, const int64_t *symbols
     return true;
 }
 
+static State *find_state(const StateVec *states, const char *name) {
+    for (uint32_t i = 0; i < states->len; i++)
+        if (strcmp(states->at[i].name, name) == 0) return &states->at[i];
+    return NULL;
+}
+
+static void fetch_state(const Fetch *f, const Node *node, const int64_t *symbols, Tensor *out) {
+    Text name = {0};
+    expand_key(f->graph, node->decl->key, symbols, 0, &name);
+    const State *state = find_state(f->states, name.data);
+    for (int64_t i = 0; i < out->elements; i++)
+        out->data[i] = state ? state->data[i] : node->decl->fill;
+    text_free(&name);
+}
+
+static void store_state(void *user, ValueId source, const int64_t *symbols, const Tensor *tensor) {
+    const Fetch *f = user;
+    const Node *node = graph_node(f->graph, graph_value(f->graph, source)->node);
+    size_t bytes = (size_t)tensor->elements * sizeof *tensor->data;
+    Text name = {0};
+    expand_key(f->graph, node->decl->key, symbols, 0, &name);
+    State *state = find_state(f->next, name.data);
+    if (!state) {
+        vec_push(f->arena, f->next,
+                 (State){arena_strdup(f->arena, name.data), arena_alloc(f->arena, bytes + 1)});
+        state = &f->next->at[f->next->len - 1];
+    }
+    if (bytes) memcpy(state->data, tensor->data, bytes);
+    text_free(&name);
+}
+
 static bool fetch(void *user, ValueId source, const int64_t *symbols, Tensor *out) {
     const Fetch *f = user;
     const Node *node = graph_node(f->graph, graph_value(f->graph, source)->node);
     if (node->op == OP_INPUT) return fetch_input(f, node, out);
     if (node->op == OP_PARAM) return fetch_param(f, node, symbols, out);
-    for (int64_t i = 0; i < out->elements; i++) out->data[i] = node->decl->fill;
+    fetch_state(f, node, symbols, out);
     return true;
 }
 
@@ -309,8 +367,32 @@ static bool take_outputs(Arena *arena, const Graph *graph, Eval *eval, Diags *di
     return true;
 }
 
+static bool has_states(const Graph *graph) {
+    for (NodeId id = 1; id < graph->nodes.len; id++) {
+        const Node *node = graph_node(graph, id);
+        if (node->kind == NODE_OP && node->op == OP_STATE) return true;
+    }
+    return false;
+}
+
+// Runs one after another, each from the states of the one before; the outputs are the last one's.
+static bool run_times(const EvalOptions *options, Fetch *fetch, uint32_t times, ArrayVec *out) {
+    StateVec states[2] = {0};
+    bool good = true;
+    for (uint32_t i = 0; good && i < times; i++) {
+        fetch->states = &states[i % 2];
+        fetch->next = &states[(i + 1) % 2];
+        Eval *eval = eval_create(fetch->graph, options, fetch->diags);
+        good = eval_run(eval) &&
+               (i + 1 < times || take_outputs(fetch->arena, fetch->graph, eval, fetch->diags, out));
+        eval_destroy(eval);
+    }
+    return good;
+}
+
 bool reference_run(Arena *arena, const Graph *graph, ArrayVec *inputs, const char *weights,
-                   const int64_t *symbols, bool strict_rounding, Diags *diags, ArrayVec *out) {
+                   const int64_t *symbols, bool strict_rounding, uint32_t times, Diags *diags,
+                   ArrayVec *out) {
     Weights files = {0};
     AdeptError error = {0};
     if (!convert_inputs(graph, inputs, diags)) return false;
@@ -318,12 +400,17 @@ bool reference_run(Arena *arena, const Graph *graph, ArrayVec *inputs, const cha
         diag_error(diags, nowhere, "%s", error.detail);
         return false;
     }
-    Fetch user = {graph, diags, inputs, weights ? &files : NULL};
-    EvalOptions options = {
-        .symbols = symbols, .fetch = fetch, .user = &user, .strict_rounding = strict_rounding};
-    Eval *eval = eval_create(graph, &options, diags);
-    bool good = eval_run(eval) && take_outputs(arena, graph, eval, diags, out);
-    eval_destroy(eval);
+    Fetch user = {.graph = graph,
+                  .diags = diags,
+                  .inputs = inputs,
+                  .weights = weights ? &files : NULL,
+                  .arena = arena};
+    EvalOptions options = {.symbols = symbols,
+                           .fetch = fetch,
+                           .store = store_state,
+                           .user = &user,
+                           .strict_rounding = strict_rounding};
+    bool good = run_times(&options, &user, has_states(graph) ? times : 1, out);
     if (weights) weights_close(&files);
     return good;
 }

@@ -57,6 +57,8 @@ int device_run_load(DeviceRun *run, const char *package, const void *bytes, size
     if (!result && weights) result = adept_model_bind(run->model, weights, &error);
     if (!result && random) result = bind_random(run->model, random, &error);
     if (!result) result = adept_session_open(run->model, &run->session, &error);
+    if (result == ADEPT_ERROR_STATE && !weights && !random)
+        return cli_fail(CLI_INPUT, "the model has weights: give --weights FILE");
     return result ? fail(&error) : CLI_OK;
 }
 
@@ -69,17 +71,28 @@ void device_run_close(DeviceRun *run) {
 
 // ---- a run -----------------------------------------------------------------------------------
 
-static int set_dims(DeviceRun *run, Arena *arena, const CliList *dims) {
+// An input that is there and gives the dim another size than `given`.
+static bool contradicts(const DeviceRun *run, const ArrayVec *inputs, const CliSize *given) {
+    for (uint32_t i = 0; i < adept_model_dim_count(run->model); i++) {
+        AdeptDimInfo dim = adept_model_dim(run->model, i);
+        if (!dim.from_input || strcmp(dim.name, given->name) != 0) continue;
+        const char *name = adept_model_port(run->model, ADEPT_INPUT, dim.input).name;
+        const NamedArray *input = arrays_find(inputs, name);
+        if (!input || dim.axis >= input->array.rank) continue;
+        if (input->array.size[dim.axis] == given->size) continue;
+        fprintf(stderr, "adept: --dim %s=%lld: input '%s' has %lld there\n", given->name,
+                (long long)given->size, name, (long long)input->array.size[dim.axis]);
+        return true;
+    }
+    return false;
+}
+
+static int set_dims(DeviceRun *run, const CliSizes *dims, const ArrayVec *inputs) {
     for (uint32_t i = 0; i < dims->len; i++) {
-        const char *name, *text;
-        int64_t value;
         AdeptError error = {0};
-        if (!cli_split(arena, dims->at[i], &name, &text) || !cli_int(text, &value)) {
-            fprintf(stderr, "adept: '--dim %s': NAME=SIZE is wanted\n", dims->at[i]);
-            return CLI_USAGE;
-        }
-        if (adept_session_set_dim(run->session, name, value, &error) != ADEPT_OK)
+        if (adept_session_set_dim(run->session, dims->at[i].name, dims->at[i].size, &error))
             return fail(&error);
+        if (contradicts(run, inputs, &dims->at[i])) return CLI_INPUT;
     }
     return CLI_OK;
 }
@@ -168,14 +181,14 @@ static int compare_doubles(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-int device_run(DeviceRun *run, Arena *arena, const CliList *dims, ArrayVec *inputs, uint32_t times,
+int device_run(DeviceRun *run, Arena *arena, const CliSizes *dims, ArrayVec *inputs, uint32_t times,
                bool profile, ArrayVec *out, RunTimes *spent) {
     uint32_t outputs = adept_model_port_count(run->model, ADEPT_OUTPUT);
     AdeptTensor *in = arena_alloc(arena, inputs->len * sizeof *in);
     AdeptTensor *results = arena_alloc(arena, outputs * sizeof *results);
     double *milliseconds = arena_alloc(arena, times * sizeof *milliseconds);
     AdeptError error = {0};
-    int code = set_dims(run, arena, dims);
+    int code = set_dims(run, dims, inputs);
     if (code == CLI_OK) code = make_inputs(run, inputs, in);
     if (code == CLI_OK) code = make_outputs(run, arena, in, inputs->len, results, out);
     if (code != CLI_OK) return code;

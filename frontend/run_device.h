@@ -25,8 +25,8 @@ int device_run_load(DeviceRun *run, const char *package, const void *bytes, size
                     const char *weights, const char *random);
 void device_run_close(DeviceRun *run);
 
-// Sets dims ("NAME=SIZE"), converts inputs, runs `times` times and adds the outputs to `out`.
-int device_run(DeviceRun *run, Arena *arena, const CliList *dims, ArrayVec *inputs, uint32_t times,
+// Sets dims, converts inputs, runs `times` times and adds the outputs to `out`.
+int device_run(DeviceRun *run, Arena *arena, const CliSizes *dims, ArrayVec *inputs, uint32_t times,
                bool profile, ArrayVec *out, RunTimes *spent);
 // The table of the last profiled run: time, share, bytes and operations a second, by kernel and
 // source line.

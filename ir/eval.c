@@ -234,25 +234,29 @@ static void run_node(Eval *e, NodeId id) {
     }
 }
 
+// What an update, or a repeat that carries a state through, makes of a version; 0 if nothing does.
+static ValueId next_version(const Graph *g, ValueId version) {
+    for (NodeId id = 1; id < g->nodes.len; id++) {
+        const Node *node = graph_node(g, id);
+        if (node->kind == NODE_OP && node->op == OP_UPDATE && node->operand[0] == version)
+            return node->result[0];
+        for (uint32_t i = 0; node->kind == NODE_REPEAT && i < node->operands; i++)
+            if (node->operand[i] == version) return node->result[i];
+    }
+    return 0;
+}
+
 // The last version of each state declared in a region goes to the host.
 static void store_states(Eval *e, RegionId region) {
     const Graph *g = e->graph;
     const Region *r = &g->regions.at[region];
-    for (uint32_t i = 0; i < r->nodes.len; i++) {
+    for (uint32_t i = 0; e->options.store && !e->failed && i < r->nodes.len; i++) {
         const Node *state = graph_node(g, r->nodes.at[i]);
         if (state->kind != NODE_OP || state->op != OP_STATE) continue;
         ValueId last = state->result[0];
-        for (NodeId id = 1; id < g->nodes.len; id++) {
-            const Node *update = graph_node(g, id);
-            if (update->kind == NODE_OP && update->op == OP_UPDATE && update->operand[0] == last) {
-                last = update->result[0];
-                id = r->nodes.at[i];
-            }
-        }
+        for (ValueId next; (next = next_version(g, last));) last = next;
         if (last == state->result[0]) continue;
-        if (e->options.store && !e->failed) {
-            e->options.store(e->options.user, state->result[0], e->symbols, &e->slot[last].tensor);
-        }
+        e->options.store(e->options.user, state->result[0], e->symbols, &e->slot[last].tensor);
     }
 }
 

@@ -57,7 +57,8 @@ void adept_model_close(AdeptModel *model);
 typedef struct AdeptDimInfo {
     const char *name;
     int64_t low, high;
-    bool from_input; // read from an input's shape; otherwise the host sets it
+    bool from_input;      // read from an input's shape; otherwise the host sets it
+    uint32_t input, axis; // which one, and where, if from_input
 } AdeptDimInfo;
 
 // An input, output, state or param. A size is the number itself, or -1 where it depends on dims.

@@ -104,8 +104,13 @@ uint32_t adept_model_dim_count(const AdeptModel *model) {
 
 AdeptDimInfo adept_model_dim(const AdeptModel *model, uint32_t index) {
     const AdxDim *dim = public_dim(&model->package, index);
-    return (AdeptDimInfo){package_string(&model->package, dim->name), dim->lo, dim->hi,
-                          dim->source == ADX_DIM_INPUT};
+    bool from_input = dim->source == ADX_DIM_INPUT;
+    return (AdeptDimInfo){.name = package_string(&model->package, dim->name),
+                          .low = dim->lo,
+                          .high = dim->hi,
+                          .from_input = from_input,
+                          .input = from_input ? dim->input : 0,
+                          .axis = from_input ? dim->axis : 0};
 }
 
 uint32_t adept_model_port_count(const AdeptModel *model, AdeptPortKind kind) {

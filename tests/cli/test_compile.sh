@@ -72,6 +72,12 @@ expect 2 compile $model --emit=sprv
 err_has "did you mean '--emit=spirv'?"
 expect 2 compile
 expect 2 compile a b
+expect 2 compile $model --dim N=2 -o "$scratch/g.adx"
+err_has "--dim goes with --emit=spirv"
+expect 2 compile $model --emit=spirv -o "$scratch/spirv2" --dim N=2 --dim N=3
+cp $model "$scratch/own.adp"
+expect 2 compile "$scratch/own.adp" -o "$scratch/own.adp"
+cmp $model "$scratch/own.adp" || fail "the input is gone"
 expect 1 compile no/such/file.adp
 err_has "no/such/file.adp"
 expect 1 compile $model --target=portabel

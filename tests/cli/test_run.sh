@@ -34,9 +34,31 @@ for device in 0 reference; do
     err_has "dim N = 65 is outside 1..=64"
     expect 1 run $model --device $device --in x=$models/x.npy --dim M=3
     err_has "M"
-    expect 1 run $model --device $device --in x=$models/x.npy --out z="$scratch/z.npy"
+    expect 1 run $model --device $device --in x=$models/x.npy --out y="$scratch/y.npy" \
+        --out z="$scratch/z.npy"
     err_has "no such output"
+    [ ! -e "$scratch/y.npy" ] || fail "an output is written beside a wrong one"
+    expect 0 run $model --device $device --in x=$models/x.npy --dim N=2
+    expect 1 run $model --device $device --in x=$models/x.npy --dim N=3
+    err_has "N"
+    expect 2 run $model --device $device --in x=$models/x.npy --dim N=2 --dim N=2
+    err_has "N is given twice"
+    expect 1 run $model --device $device --in x=$models/x.npy --in stranger=$models/x.npy
+    err_has "stranger"
+    expect 1 run examples/digits/lenet5.adp --device $device \
+        --in image=examples/digits/digits_images.npy
+    err_has "give --weights FILE"
+    # A state goes from run to run: 1 + 3 x at the third.
+    expect 0 run $models/state.adp --device $device --in x=$models/x.npy --repeat 3 --check \
+        --out y="$scratch/state-$device.npy"
 done
+cmp "$scratch/state-0.npy" "$scratch/state-reference.npy" || fail "states differ"
+expect 2 run "$scratch/a.adx" --in x=$models/x.npy --target h200
+expect 2 run $model --in x=$models/x.npy --repeat 4294967297
+# A pipe without a writer is refused, not waited for.
+mkfifo "$scratch/pipe"
+expect 1 run "$scratch/pipe"
+err_has "not a regular file"
 expect 1 run $model --in x=$model
 err_has "not a .npy file"
 expect 1 run $model --in x
