@@ -178,9 +178,10 @@ static void add_trips(WeightFile *file, const Node *node, RegionId region, int64
 static void bind(DeviceModel *m) {
     WeightFile file = {.g = m->graph, .arena = arena_create()};
     int64_t symbols[SYMBOLS] = {0};
+    const bool *live = graph_live_nodes(m->graph); // others are not in the package
     for (NodeId id = 1; id < m->graph->nodes.len; id++) {
         const Node *node = graph_node(m->graph, id);
-        if (node->kind == NODE_OP && node->op == OP_PARAM)
+        if (node->kind == NODE_OP && node->op == OP_PARAM && live[id])
             add_trips(&file, node, node->region, symbols);
     }
     if (file.items.len) {
