@@ -80,8 +80,8 @@ static int probe(AdeptDevice *device, const AdeptTimedRun *runs, uint32_t count,
 }
 
 int bench_time(AdeptDevice *device, const AdeptTimedRun *runs, uint32_t count, BenchTimes *times) {
-    double one;
-    uint32_t repeats;
+    double one = 1;
+    uint32_t repeats = 1;
     AdeptError error = {0};
     int code = probe(device, runs, count, &one, &repeats);
     if (code != CLI_OK) return code;

@@ -6,9 +6,9 @@ usage: compare.py ADEPT [--only GROUP,..] [--quick] [--device D] [--csv FILE] [-
 Groups: gemm linear conv attention rows nets (default: all). --quick: a few cases of each.
 --dry: tiny shapes and no PyTorch, to see that the driver and Adept understand each other.
 
-Both sides are timed the same way: GPU timestamps around several launches (200 us at least), operands
-rotated over sets that no cache holds, the median of 21 stretches after 0.3 s of warm-up. PyTorch's
-launches are replayed from a CUDA graph. ratio: Adept's rate by PyTorch's; for nets, time by time.
+Both sides are timed the same way: GPU timestamps around several launches (200 us at least; 1 ms of
+PyTorch's, which are replayed from a CUDA graph, so that the replay does not count), operands rotated
+over sets that no cache holds, the median of 21 stretches after 0.3 s of warm-up. ratio: Adept's rate by PyTorch's; for nets, time by time.
 err: RMS difference by RMS result against f64, for both. A peer that is missing is said to be.
 """
 import argparse
@@ -125,9 +125,8 @@ def peer_time(calls):
     torch.cuda.synchronize()
     one = capture(calls[:1])
     elapsed(one)
-    repeats = max(1, min(1000, math.ceil(200 / max(elapsed(one), 0.5))))
-    graph = capture([calls[i % len(calls)] for i in range(max(repeats, 1))])
-    graphs = [graph]
+    repeats = max(1, min(2000, math.ceil(1000 / max(elapsed(one), 0.5))))
+    graphs = [capture([calls[i % len(calls)] for i in range(repeats)])]
     if repeats < len(calls):  # so that all sets are used
         graphs = [capture([calls[(g * repeats + i) % len(calls)] for i in range(repeats)])
                   for g in range(min(math.ceil(len(calls) / repeats), SAMPLES))]
