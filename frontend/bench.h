@@ -116,7 +116,8 @@ int bench_fail(const AdeptError *error); // prints it; the CliExit for it
 int bench_open(BenchDevice *bench, const BenchOptions *options);
 void bench_close(BenchDevice *bench);
 
-// Times runs as long as it takes for a median of 21 stretches after 0.3 s of warm-up.
+// Times runs as long as it takes for a median of 21 stretches after 0.3 s of warm-up (fewer, but 5,
+// of runs so long that 21 take more than 20 s).
 int bench_time(AdeptDevice *device, const AdeptTimedRun *runs, uint32_t count, BenchTimes *times);
 // `forced` in place of the best schedule, unless NULL. CLI_CHECK and a message for a wrong result.
 int bench_case(BenchDevice *bench, BenchCase *made, const Schedule *forced, BenchRow *row);

@@ -9,7 +9,7 @@
 #include "frontend/run_device.h"
 
 enum { RUNS_LEAST = 21, RUNS_MOST = 1000 };
-static const double time_enough = 0.5; // seconds of runs by the host's clock
+static const double time_enough = 0.5, time_most = 5; // seconds of runs by the host's clock
 
 typedef struct ModelBench {
     BenchDevice *bench;
@@ -174,7 +174,7 @@ static int host_time(ModelBench *m) {
     uint32_t count = 0;
     AdeptError error = {0};
     for (int64_t i = -1; i < (steps ? steps : RUNS_MOST); i++) { // the first only warms up
-        if (!steps && count >= RUNS_LEAST && total > time_enough) break;
+        if (!steps && total > time_enough && (count >= RUNS_LEAST || total > time_most)) break;
         int code = steps && i >= 0 ? set_dims(m, i) : CLI_OK;
         if (code != CLI_OK) return code;
         double start = now();

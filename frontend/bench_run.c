@@ -12,12 +12,14 @@ enum {
     SETS_MAX = 64,       // of operands
     PARAM_SETS_MAX = 16, // models, each with weights of its own
     SAMPLES = 21,        // stretches that a median is of
+    SAMPLES_LEAST = 5,   // where a run takes longer than `patience` allows
     WARM_MOST = 5000,    // stretches of warm-up
     PART = 4 << 20       // bytes written at once
 };
 static const double set_bytes = 256 << 20; // more than any cache holds
 static const double warm_up = 0.3e9;       // nanoseconds
 static const double stretch = 200e3;       // nanoseconds, at least
+static const double patience = 20e9;       // nanoseconds
 static const double submission = 1e9;      // nanoseconds, about the most for one
 
 int bench_fail(const AdeptError *error) {
@@ -64,16 +66,17 @@ static uint32_t within(double wanted, uint32_t most) {
     return wanted < 1 ? 1 : wanted > most ? most : (uint32_t)wanted;
 }
 
-// What one run takes, in nanoseconds, and how many make a stretch. The first runs of all are slow.
+// What one run takes, in nanoseconds, and how many make a stretch. The first runs of all are slow,
+// so short ones are looked at again.
 static int probe(AdeptDevice *device, const AdeptTimedRun *runs, uint32_t count, double *one,
                  uint32_t *repeats) {
     uint64_t spent[3];
     AdeptError error = {0};
-    *repeats = 1;
-    for (uint32_t i = 0; i < 3; i++) {
-        if (adept_device_time(device, runs, count, *repeats, 3, spent, &error) != ADEPT_OK)
+    for (uint32_t i = 0; i < 4 && (i == 0 || *one < 250 * stretch); i++) {
+        uint32_t samples = i == 0 ? 1 : 3;
+        if (adept_device_time(device, runs, count, *repeats, samples, spent, &error) != ADEPT_OK)
             return bench_fail(&error);
-        *one = fmax((double)spent[2], 1) / *repeats;
+        *one = fmax((double)spent[samples - 1], 1) / *repeats;
         *repeats = within(ceil(stretch / *one), 1000);
     }
     return CLI_OK;
@@ -85,17 +88,20 @@ int bench_time(AdeptDevice *device, const AdeptTimedRun *runs, uint32_t count, B
     AdeptError error = {0};
     int code = probe(device, runs, count, &one, &repeats);
     if (code != CLI_OK) return code;
-    uint32_t before = within(ceil(warm_up / (one * repeats)), WARM_MOST);
-    uint32_t all = before + SAMPLES, at_once = within(submission / (one * repeats), all);
+    one *= repeats;
+    uint32_t before = within(ceil(warm_up / one), WARM_MOST),
+             samples = within(patience / one, SAMPLES);
+    if (samples < SAMPLES_LEAST) samples = SAMPLES_LEAST;
+    uint32_t all = before + samples, at_once = within(submission / one, all);
     uint64_t *spent = memory_or_exit(malloc(all * sizeof *spent));
     for (uint32_t have = 0; code == CLI_OK && have < all; have += at_once) {
-        if (adept_device_time(device, runs, count, repeats,
-                              all - have < at_once ? all - have : at_once, spent + have, &error))
+        uint32_t now = all - have < at_once ? all - have : at_once;
+        if (adept_device_time(device, runs, count, repeats, now, spent + have, &error) != ADEPT_OK)
             code = bench_fail(&error);
     }
-    qsort(spent + before, SAMPLES, sizeof *spent, compare_times);
+    qsort(spent + before, samples, sizeof *spent, compare_times);
     uint64_t in_turn = (uint64_t)repeats * at_once;
-    *times = (BenchTimes){.median = (double)spent[before + SAMPLES / 2] / repeats * 1e-3,
+    *times = (BenchTimes){.median = (double)spent[before + samples / 2] / repeats * 1e-3,
                           .least = (double)spent[before] / repeats * 1e-3,
                           .used = in_turn < count ? (uint32_t)in_turn : count};
     free(spent);

@@ -3,13 +3,13 @@
 
 usage: compare.py ADEPT [--only GROUP,..] [--quick] [--device D] [--csv FILE] [--svg FILE] [--dry]
 
-Groups: gemm linear conv attention rows nets (default: all). --quick: a few cases of each.
+Groups: gemm linear conv attention rows nets decoder (default: all). --quick: a few cases of each.
 --dry: tiny shapes and no PyTorch, to see that the driver and Adept understand each other.
 
 Both sides are timed the same way: GPU timestamps around several launches (200 us at least; 1 ms of
 PyTorch's, which are replayed from a CUDA graph, so that the replay does not count), operands rotated
-over sets that no cache holds, the median of 21 stretches after 0.3 s of warm-up. ratio: Adept's rate by PyTorch's; for nets, time by time.
-err: RMS difference by RMS result against f64, for both. A peer that is missing is said to be.
+over sets that no cache holds, the median of 21 stretches after 0.3 s of warm-up. The decoder's peer is
+transformers, eager. ratio: Adept's rate by PyTorch's; for nets, time by time. err: RMS difference by RMS result against f64, for both. A peer that is missing is said to be.
 """
 import argparse
 import csv
@@ -229,6 +229,42 @@ def peer_lenet(batch):
     return peer_time([lambda: net(x)])
 
 
+def peer_resnet(batch):
+    import torchvision
+    torch_mode("fp16")
+    torch.backends.cudnn.benchmark = True
+    net = torchvision.models.resnet50().cuda().half().eval()
+    x = torch.randn(batch, 3, 224, 224, device="cuda", dtype=torch.float16)
+    return peer_time([lambda: net(x)])
+
+
+def make_qwen():
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+    config = Qwen2Config(vocab_size=152064, hidden_size=3584, intermediate_size=18944,
+                         num_hidden_layers=28, num_attention_heads=28, num_key_value_heads=4,
+                         max_position_embeddings=4096, tie_word_embeddings=False)
+    torch.set_default_dtype(torch.float16)
+    with torch.device("cuda"):
+        net = Qwen2ForCausalLM(config).eval()
+    torch.set_default_dtype(torch.float32)
+    return net
+
+
+def peer_qwen(net, tokens, past):
+    """Microseconds of one eager call: a prompt of so many tokens, or one more after `past`."""
+    ids = lambda count: torch.randint(0, 100, (1, count), device="cuda")
+    times = []
+    cache = net(ids(past), use_cache=True, logits_to_keep=1).past_key_values if past else None
+    for _ in range(24):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        net(ids(tokens), past_key_values=cache, use_cache=True, logits_to_keep=1)
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end) * 1e3)
+    return statistics.median(times[3:])
+
+
 # ---- the table ---------------------------------------------------------------------------------
 
 class Table:
@@ -414,18 +450,41 @@ def rows(table, adept, size):
                   peer(peer_rows, op, shape, "fp16"))
 
 
+def add_net(table, adept, name, mode, work, unit, found, peer_mode, model, *options):
+    us = adept.net(os.path.join(HERE, "../../examples", model), *options)
+    table.add("nets", name, mode, (us, None, "") if us else None, work, unit,
+              peer_mode if found else "", (found, None) if found else None)
+
+
 def nets(table, adept, size):
-    model = os.path.join(HERE, "../../examples/digits/lenet5")
+    weights = os.path.join(HERE, "../../examples/digits/lenet5.safetensors")
     for batch in (1,) if size == "dry" else (1, 64, 1024):
-        us = adept.net(model + ".adp", "-w", model + ".safetensors", "--dim", "N=%d" % batch)
-        ours = (us, None, "") if us else None
-        found = peer(peer_lenet, batch)
-        table.add("nets", "lenet5 batch %d" % batch, "f32", ours, batch, "time", "graph",
-                  (found, None) if found else None)
+        add_net(table, adept, "lenet5 batch %d" % batch, "f32", batch, "time",
+                peer(peer_lenet, batch), "graph", "digits/lenet5.adp", "-w", weights,
+                "--dim", "N=%d" % batch)
+    for batch in {"full": (1, 32), "quick": (1,), "dry": ()}[size]:
+        add_net(table, adept, "resnet50 batch %d" % batch, "f16", batch, "time",
+                peer(peer_resnet, batch), "graph", "resnet50/resnet50.adp",
+                "--random-weights", "1", "-D", "T=f16", "-D", "F=f16", "--dim", "N=%d" % batch)
+
+
+QWEN_7B = [word for size in ("D=3584", "I=18944", "Hq=28", "Hkv=4", "vocab=152064", "tied=false",
+                             "max_chunk=2048", "F=f16") for word in ("-D", size)]
+
+
+def decoder(table, adept, size):
+    """Qwen2-7B with random weights; tokens a second."""
+    cases = {"full": ((512, 0), (2048, 0), (1, 512), (1, 4000)), "quick": ((1, 512),), "dry": ()}
+    net = peer(make_qwen) if cases[size] else None
+    for tokens, past in cases[size]:
+        name = "qwen2-7b %s" % ("prefill %d" % tokens if tokens > 1 else "decode at %d" % past)
+        found = peer(peer_qwen, net, tokens, past) if net else None
+        add_net(table, adept, name, "f16", tokens * 1e6, "tok/s", found, "eager", "qwen2/qwen2.adp",
+                "--random-weights", "1", *QWEN_7B, "--dim", "S=%d" % tokens, "--dim", "P=%d" % past)
 
 
 GROUPS = {"gemm": gemm, "linear": linear, "conv": conv, "attention": attention, "rows": rows,
-          "nets": nets}
+          "nets": nets, "decoder": decoder}
 
 
 def main():
