@@ -9,7 +9,8 @@ Groups: gemm linear conv attention rows nets decoder (default: all). --quick: a 
 Both sides are timed the same way: GPU timestamps around several launches (200 us at least; 1 ms of
 PyTorch's, which are replayed from a CUDA graph, so that the replay does not count), operands rotated
 over sets that no cache holds, the median of 21 stretches after 0.3 s of warm-up. The decoder's peer is
-transformers, eager. ratio: Adept's rate by PyTorch's; for nets, time by time. err: RMS difference by RMS result against f64, for both. A peer that is missing is said to be.
+transformers, eager. ratio: Adept's rate by PyTorch's; for nets, time by time. err: RMS difference by
+RMS result against f64, for both. A peer that is missing is said to be.
 """
 import argparse
 import csv
