@@ -11,7 +11,22 @@ typedef struct RowSite {
     double rows, length;
     uint32_t phases;
     bool along, across; // full operands lie side by side along the row; across rows
+    int64_t step;       // elements from a row to the next in memory, where that is known
 } RowSite;
+
+// Neighbouring rows are told apart by the last axis that is kept.
+static void row_look_step(RowSite *row, const View *view) {
+    DimTable *dims = row->site->dims;
+    int64_t step;
+    for (uint8_t a = view->rank; a-- > 0;) {
+        if (row->shape.reduced >> a & 1 || dim_is(dims, view->size[a], 1)) continue;
+        Dim stride = view_axis_stride(view, a);
+        if (stride == DIM_NONE || !dim_is_const(dims, stride, &step)) return;
+        if (step < 0) step = -step;
+        if (step > 0 && (row->step == 0 || step < row->step)) row->step = step;
+        return;
+    }
+}
 
 // How the operands from memory lie.
 static void row_look(RowSite *row) {
@@ -29,6 +44,7 @@ static void row_look(RowSite *row) {
             NodeId from = graph_value(g, base)->node;
             if (from && graph_node(g, from)->region == row->site->fused->body) continue;
             if (view.rank != row->shape.rank) continue;
+            row_look_step(row, &view);
             for (uint8_t a = 0; a < view.rank; a++) {
                 bool unit = dim_is(dims, view_axis_stride(&view, a), 1);
                 if (unit && row->shape.reduced >> a & 1) along++;
@@ -64,32 +80,45 @@ static double row_joining(const Schedule *s) {
     return s->lanes <= 16 ? 4 + 0.5 * s->lanes : 16;
 }
 
+// How much more memory is moved than wanted when every invocation reads a row by itself: whole
+// sectors where rows are apart, unless a row's own neighbours use the rest of a line soon after.
+static double row_apart(const RowSite *row, bool device) {
+    if (row->across || (row->step > 0 && row->step <= 2)) return 1;
+    if (!device) return 1.5;
+    if (row->step > 0 && row->step < 8) return (double)row->step;
+    return row->along && row->length <= 32 ? 2 : 8;
+}
+
+static void row_keep(RowSite *row, Schedule *s, bool device) {
+    int64_t length;
+    if (row->phases < 2 || !dim_is_const(row->site->dims, row->shape.length, &length)) return;
+    int64_t items = (length + s->lanes * s->vec - 1) / (s->lanes * s->vec);
+    if (items >= 1 && items <= (s->lanes == 1 ? 16 : 8) && items * s->vec <= (device ? 32 : 16))
+        s->keep = 1, s->items = (uint32_t)items;
+}
+
 static void row_candidate(RowSite *row, uint32_t lanes, uint32_t local) {
     ScheduleSite *site = row->site;
     const Target *target = site->target;
     bool device = target->compute_units > 0;
     Schedule s = {.lanes = lanes, .local = local, .rows = local / lanes, .vec = 1, .items = 1};
-    if (lanes > 1 && row->along) s.vec = schedule_divisor(site, row->shape.length, 4);
+    if (row->along && (lanes > 1 || !row->across))
+        s.vec = schedule_divisor(site, row->shape.length, 4);
     TargetFeatures need = TF_SUBGROUP_SIZE_CONTROL | TF_SUBGROUP_SHUFFLE;
     if (lanes > 1 && (target->features & need) == need &&
         target->subgroup_min == target->subgroup_max && local % target->subgroup_size == 0)
         s.subgroup = target->subgroup_size;
-    int64_t length;
-    if (lanes > 1 && row->phases > 1 && dim_is_const(site->dims, row->shape.length, &length)) {
-        int64_t items = (length + lanes * s.vec - 1) / (lanes * s.vec);
-        if (items >= 1 && items <= 8 && items * s.vec <= (device ? 32 : 16))
-            s.keep = 1, s.items = (uint32_t)items;
-    }
+    row_keep(row, &s, device);
     double trips = ceil(row->length / (lanes * s.vec));
     double work = trips * (s.keep ? 1 + 0.2 * row->phases : row->phases);
-    if (lanes == 1 && !row->across) work *= device ? 8 : 2; // lanes far apart in memory
+    if (lanes == 1) work *= row_apart(row, device); // lanes far apart in memory
     if (lanes > 1 && !row->along) work *= device ? 8 : 1.5;
     double machine = device ? target->compute_units * 1024.0 : 256;
     double fills = row->rows * lanes / machine;
     double cost = (work + row_joining(&s) * row->phases + 2) * (fills < 1 ? 1 : fills);
     const char *why = arena_printf(site->arena, "%u lanes a row%s, %s", lanes,
                                    s.keep ? ", row kept in registers" : "",
-                                   lanes == 1 ? "rows side by side" : "vectors along the row");
+                                   lanes == 1 ? "rows side by side" : "lanes along the row");
     schedule_add(site, s, cost, why);
 }
 
