@@ -57,6 +57,10 @@ bool fuse_can_reduce(const Fuser *f, uint32_t group, NodeId node, Group *out);
 
 void fuse_region(Fuser *f, RegionId region);
 
+// fuse_cut.c: moves maps to the other side of the cut between a contract and a row behind it.
+
+void fuse_cut(Fuser *f, uint32_t first_group);
+
 // fuse_emit.c: writing the graph with its groups.
 
 bool fuse_emit(Fuser *f, Graph **out);

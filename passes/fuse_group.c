@@ -253,4 +253,5 @@ void fuse_region(Fuser *f, RegionId region) {
     for (uint32_t i = 0; i < nodes->nodes.len; i++)
         if (computes(f, nodes->nodes.at[i])) place(f, nodes->nodes.at[i]);
     share(f, first);
+    fuse_cut(f, first);
 }

@@ -113,6 +113,20 @@ static bool only_read_inside(const Fuser *f, const Group *group, ValueId value) 
     return !f->stored[value] && uses == f->uses[value];
 }
 
+// An update that stores a reshape of what the group computes.
+static bool update_allowed(const Fuser *f, uint32_t id, const Node *node, const Type *slice) {
+    const Group *group = &f->groups.at[id];
+    ValueId value = node->operand[1];
+    const Type *type = &graph_value(f->g, value)->type;
+    if (group->family != FAMILY_MAP || !build_same_shape(type, slice)) return false;
+    for (const Node *from; value != fuse_base(f->g, value); value = from->operand[0]) {
+        from = graph_node(f->g, graph_value(f->g, value)->node);
+        if (!move_is_reshape(from->op)) return false;
+    }
+    return in_group(f, id, value) &&
+           fuse_kind(f, group, &graph_value(f->g, value)->type) == KIND_FULL;
+}
+
 // A contract reads its operands from memory.
 static bool contract_allowed(const Fuser *f, uint32_t id, const Node *node) {
     return f->groups.at[id].family == FAMILY_CONTRACT &&
@@ -166,6 +180,7 @@ bool fuse_allows(const Fuser *f, uint32_t id, NodeId node_id) {
         return copy_allowed(f, id, node);
     Type type = shape_of(f->g, node);
     Kind kind = fuse_kind(f, group, &type);
+    if (node->op == OP_UPDATE && update_allowed(f, id, node, &type)) return true;
     if (kind == KIND_NONE) return false;
     if (group->family == FAMILY_CONTRACT && group->reduced && kind == KIND_FULL &&
         !only_read_inside(f, group, node->result[0])) {

@@ -38,9 +38,12 @@ Type fused_store_shape(const Graph *g, ValueId value) {
 
 Type fused_map_shape(const Graph *g, const Node *fused) {
     NodeId map = fused_find(g, fused, OC_MAP);
-    bool updates = fused_find(g, fused, OC_STATE);
-    return map && !updates ? graph_value(g, graph_node(g, map)->result[0])->type
-                           : fused_store_shape(g, fused->result[0]);
+    Type store = fused_store_shape(g, fused->result[0]);
+    if (!map) return store;
+    Type shape = graph_value(g, graph_node(g, map)->result[0])->type;
+    bool updates = fused_find(g, fused, OC_STATE); // they may spread what the maps give
+    return updates && type_elements(g->dims, &shape) != type_elements(g->dims, &store) ? store
+                                                                                       : shape;
 }
 
 NodeId fused_find(const Graph *g, const Node *fused, OpClass class) {

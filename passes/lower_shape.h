@@ -10,9 +10,9 @@ ValueList fused_stores(Arena *arena, const Graph *g, const Node *fused);
 // The shape a store has in the iteration: the slice for an update, else the value's own.
 Type fused_store_shape(const Graph *g, ValueId value);
 
-// The shape in which a group of family "map" iterates: that of its maps. A result may be a reshape
-// of it, so the first result's shape counts only where there is no map, and where states are
-// updated.
+// The shape in which a group of family "map" iterates: that of its maps, as a result may be a
+// reshape of it; that of the first store where there is no map, or where an update spreads its
+// value.
 Type fused_map_shape(const Graph *g, const Node *fused);
 
 // Whether the value is an update of a state.

@@ -1,4 +1,5 @@
 #include "passes/push.h"
+#include "passes/simplify.h"
 
 bool shift_of(const Graph *g, NodeId id, Shift *out) {
     const Node *node = graph_node(g, id);
@@ -68,6 +69,15 @@ static bool thin_reshape(Builder *b, const Type *x, const Type *from, const Type
 static ValueId reshaped(Builder *b, const char *part, ValueId x, const Type *from, const Type *to) {
     Dim size[RANK_MAX];
     Type own = build_type(b, x);
+    const Node *def = simplify_def(b, x);
+    if (def && def->op == OP_BROADCAST_TO) { // spread after the reshape, where that is possible
+        ValueId thin = lead(b, def->operand[0], &own);
+        Type type = build_type(b, thin);
+        if (thin && thin_reshape(b, &type, from, to, size)) {
+            thin = build_reshape(b, part, thin, to->rank, size);
+            return build_broadcast(b, thin, to->rank, to->size);
+        }
+    }
     if (!build_same_shape(&own, from)) {
         x = lead(b, x, from);
         own = build_type(b, x);

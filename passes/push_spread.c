@@ -48,7 +48,10 @@ static bool can_spread(const Graph *g, const uint32_t *uses, ValueId value, uint
         if (class != OC_MOVE && class != OC_SOURCE && class != OC_STATE) return false;
     }
     if (!node || class == OC_SOURCE || class == OC_STATE) {
+        const Type *type = &graph_value(g, value)->type;
         *varies |= !node || node->op == OP_INPUT || class == OC_STATE;
+        for (uint32_t i = 0; i < type->rank; i++)
+            *varies |= !dim_is_const(g->dims, type->size[i], NULL);
         return true;
     }
     if (class != OC_MAP || uses[value] != 1 || !is_cheap(node->op)) return false;
@@ -69,7 +72,12 @@ static ValueId spread(Rewrite *rewrite, Builder *b, ValueId value, const Type *s
     ValueId operand[OP_OPERANDS_MAX] = {0};
     for (uint32_t i = 0; i < node->operands; i++)
         if (node->operand[i]) operand[i] = spread(rewrite, b, node->operand[i], shape);
-    return build_like(b, node, "spread", operand);
+    Builder own = *b; // takes the name of what nothing reads any more
+    graph_name(rewrite->to, rewrite_get(rewrite, value), "unread", false);
+    own.name = graph_value(g, value)->name;
+    ValueId result = build_like(&own, node, NULL, operand);
+    b->failed |= own.failed;
+    return result;
 }
 
 bool push_spread(Rewrite *rewrite, NodeId id, const uint32_t *uses, const bool *stored,
