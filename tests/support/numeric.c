@@ -36,22 +36,29 @@ void numeric_from_cases(Arena *arena, const NumericCase *cases, size_t count, Nu
     }
 }
 
-// Each run of "1 2; 7 3" with data of its own.
+unsigned numeric_dims(const char **sizes, int64_t dims[64]) {
+    unsigned count = 0;
+    const char *at = *sizes;
+    while (*at && *at != ';') {
+        char *end;
+        dims[count++] = strtoll(at, &end, 10);
+        assert_ptr_not_equal(end, at);
+        for (at = end; *at == ' ';) at++;
+    }
+    *sizes = *at ? at + 1 : at;
+    return count;
+}
+
+// Each run with data of its own.
 static void run_model(void **state) {
     const NumericModel *model = *state;
     DeviceModel *device = device_model_open(model->name, model->text, NULL);
-    const char *at = model->sizes;
-    for (uint64_t seed = 1; *at; seed++) {
-        int64_t dims[64] = {0};
-        unsigned count = 0;
-        while (*at && *at != ';') {
-            char *end;
-            dims[count++] = strtoll(at, &end, 10);
-            assert_ptr_not_equal(end, at);
-            for (at = end; *at == ' ';) at++;
-        }
-        if (*at == ';') at++;
-        const DimTable *table = device_model_graph(device)->dims;
+    const DimTable *table = device_model_graph(device)->dims;
+    const char *sizes = model->sizes;
+    int64_t dims[64] = {0};
+    for (uint64_t seed = 1;; seed++) {
+        unsigned count = numeric_dims(&sizes, dims);
+        if (!count) break;
         for (uint32_t i = 0; i < dim_symbol_count(table); i++)
             if (dim_symbol_source(table, i) != DIM_TRIP) assert_true(i < count);
         device_model_check(device, dims, seed, model->bound);

@@ -27,5 +27,8 @@ typedef struct NumericCase {
 } NumericCase;
 void numeric_from_cases(Arena *arena, const NumericCase *cases, size_t count, NumericList *out);
 
+// Reads the next run of sizes; 0 after the last, else how many there were.
+unsigned numeric_dims(const char **sizes, int64_t dims[64]);
+
 // Runs a family as a cmocka group, one test a model; the result is for main.
 int numeric_run(const char *group, NumericFamily *family);

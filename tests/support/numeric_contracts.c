@@ -124,7 +124,7 @@ static const NumericCase cases[] = {
      {.sums = 1000, .absolute = 0x1p-17, .rounds = 3}},
     {"long sums",
      "f32",
-     "1 2048; 3 4096; 2 4099",
+     "1 64; 1 2048; 3 4096; 2 4099",
      "dim N in 1..=8; dim K in 1..=5000\n"
      "input x : [N, K] $T; input y : [K, 5] $T\n"
      "output a = x @ y\n",
