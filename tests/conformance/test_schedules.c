@@ -62,6 +62,39 @@ static void run_schedules(void **state) {
     assert_true(runs > 0);
 }
 
+typedef struct Planted {
+    const char *target, *from, *to, *finds;
+} Planted;
+
+// What would go unseen on a device that is kind: lost barriers, guards that are one too wide.
+static void planted_faults_are_found(void **state) {
+    (void)state;
+    static const NumericModel model = {
+        .name = "planted",
+        .text = "adept 1\nmodel m {\ndim N in 1..=64\n"
+                "input x : [N, 40] f32; input y : [40, 24] f32; input z : [N] f32\n"
+                "output a = x @ y; output b = relu(z)\n}\n",
+    };
+    static const Planted planted[] = {
+        {"portable", "    barrier\n", "", "race in shared memory"},
+        {"h200", "    barrier\n", "", "race in shared memory"},
+        {"portable", "bool = slt", "bool = sle", "access outside a buffer"},
+        {"h200", "bool = slt", "bool = sle", "access outside a buffer"},
+    };
+    for (size_t i = 0; i < sizeof planted / sizeof *planted; i++) {
+        Diags *diags = diags_create();
+        Graph *g = compile(&model, diags);
+        int64_t dims[64] = {33};
+        ProgramCheck check = {.target = planted[i].target,
+                              .symbols = dims,
+                              .plant = {planted[i].from, planted[i].to},
+                              .finds = planted[i].finds};
+        program_check(g, &check);
+        graph_destroy(g);
+        diags_destroy(diags);
+    }
+}
+
 int main(void) {
     NumericFamily *const families[] = {numeric_maps,    numeric_rows,  numeric_contracts,
                                        numeric_windows, numeric_moves, numeric_programs};
@@ -69,6 +102,8 @@ int main(void) {
     NumericList models = {0};
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) families[i](arena, &models);
     VEC(struct CMUnitTest) tests = {0};
+    struct CMUnitTest planted = cmocka_unit_test(planted_faults_are_found);
+    vec_push(arena, &tests, planted);
     for (uint32_t i = 0; i < models.len; i++)
         for (const char *const *target = target_builtin_names(); *target; target++) {
             Schedules *schedules = arena_alloc(arena, sizeof *schedules);

@@ -27,6 +27,7 @@ typedef struct Run {
     const Plan *plan;
     Graph *g;
     const ProgramCheck *check;
+    bool found; // the planted fault
     int64_t symbols[64];
     Block block[RUN_BUFFERS][RUN_INDEX_MAX];
 } Run;
@@ -138,6 +139,20 @@ static void run_blocks(Run *run) {
     }
 }
 
+// A fault fails the test, but for the one that was planted.
+static void run_faults(Run *run, const Kernel *kernel, const KMachine *machine) {
+    for (uint32_t i = 0; i < kmachine_fault_count(machine); i++) {
+        const char *message = kmachine_fault(machine, i)->message;
+        if (run->check->finds) {
+            run->found = run->found || strstr(message, run->check->finds);
+            continue;
+        }
+        Text text = {0};
+        kernel_print(kernel, &text);
+        fail_msg("%s\n%s", message, text.data);
+    }
+}
+
 static void run_dispatch(Run *run, const Dispatch *dispatch) {
     const Kernel *kernel = run->program->kernels.at[dispatch->kernel];
     KArg *args = memory_or_exit(calloc(dispatch->args + 1, sizeof *args));
@@ -165,11 +180,7 @@ static void run_dispatch(Run *run, const Dispatch *dispatch) {
     if (any) {
         KMachine *machine = kmachine_create(&launch);
         kmachine_run(machine);
-        if (kmachine_fault_count(machine)) {
-            Text text = {0};
-            kernel_print(kernel, &text);
-            fail_msg("%s\n%s", kmachine_fault(machine, 0)->message, text.data);
-        }
+        run_faults(run, kernel, machine);
         kmachine_destroy(machine);
     }
     free(args);
@@ -312,6 +323,27 @@ static void check_text(const Program *program) {
     diags_destroy(diags);
 }
 
+static void plant_fault(Program *program, const ProgramCheck *check, Diags *diags) {
+    Arena *arena = program->plan->graph->arena;
+    for (uint32_t i = 0; i < program->kernels.len; i++) {
+        Text text = {0}, changed = {0};
+        kernel_print(program->kernels.at[i], &text);
+        const char *rest = text.data;
+        for (const char *next; (next = strstr(rest, check->plant[0])) != NULL;) {
+            text_write(&changed, rest, (size_t)(next - rest));
+            text_put(&changed, check->plant[1]);
+            rest = next + strlen(check->plant[0]);
+        }
+        text_put(&changed, rest);
+        size_t at = 0;
+        FileId file = diags_add_file(diags, "planted", changed.data, changed.len);
+        Kernel *kernel = kernel_parse(arena, changed.data, changed.len, &at, file, diags);
+        check_diags(kernel != NULL, diags, "planted");
+        program->kernels.at[i] = kernel;
+        text_free(&text), text_free(&changed);
+    }
+}
+
 const Program *program_check(Graph *graph, const ProgramCheck *check) {
     Target target;
     assert_true(target_builtin(check->target, &target));
@@ -330,6 +362,7 @@ const Program *program_check(Graph *graph, const ProgramCheck *check) {
     check_diags(plan_verify(plan, diags), diags, "plan");
     check_diags(program_verify(program, diags), diags, "program");
     check_text(program);
+    if (check->finds) plant_fault(program, check, diags);
     Run *run = memory_or_exit(calloc(1, sizeof *run));
     *run = (Run){.program = program, .plan = plan, .g = graph, .check = check};
     memcpy(run->symbols, check->symbols, dim_symbol_count(graph->dims) * sizeof *run->symbols);
@@ -337,7 +370,10 @@ const Program *program_check(Graph *graph, const ProgramCheck *check) {
     run_steps(run, plan->prepare.at, program->prepare.at, plan->prepare.len, 0);
     for (uint32_t at = 0; at < plan->run.len;)
         at = run_steps(run, plan->run.at, program->run.at, plan->run.len, at) + 1;
-    run_compare(run);
+    if (!check->finds)
+        run_compare(run);
+    else if (!run->found)
+        fail_msg("the planted fault was not found: %s", check->finds);
     for (unsigned kind = 0; kind < RUN_BUFFERS; kind++)
         for (unsigned i = 0; i < RUN_INDEX_MAX; i++)
             free(run->block[kind][i].data), free(run->block[kind][i].written);

@@ -10,7 +10,10 @@ typedef struct ProgramCheck {
     double tolerance;       // of floats: |difference| <= tolerance * (1 + |expected|)
     double scale;           // made-up floats lie in -scale..scale; 0: 2
     bool strict;
-    Schedule *force; // taken instead of the chosen schedule of the first step, or NULL
+    const char
+        *plant[2];     // a planted fault: the first text is replaced by the second in all kernels
+    const char *finds; // what the interpreter then reports; NULL: nothing is planted
+    Schedule *force;   // taken instead of the chosen schedule of the first step, or NULL
 } ProgramCheck;
 
 // Plans, lowers, verifies, runs and compares all outputs and states; on any difference or fault the
