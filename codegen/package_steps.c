@@ -119,6 +119,28 @@ static void put_step(PackageWriter *w, const PlanStep *step, const LoweredStep *
     }
 }
 
+// What the unit's dispatches touch of the staging block, over all trips.
+static uint64_t staging_bytes(const PackageWriter *w, const PrepareUnit *unit) {
+    int64_t largest = 0;
+    for (uint32_t i = unit->first; i < unit->first + unit->count; i++) {
+        const LoweredStep *step = &w->program->prepare.at[i];
+        for (uint32_t a = 0; a < step->alternatives.len; a++) {
+            const LoweredAlternative *one = &step->alternatives.at[a];
+            for (uint32_t d = one->first; d < one->first + one->count; d++) {
+                const Dispatch *dispatch = &w->program->dispatches.at[d];
+                for (uint32_t k = 0; k < dispatch->args; k++) {
+                    const DispatchArg *arg = &dispatch->arg[k];
+                    if (!arg->is_buffer || arg->kind != BUF_RAW) continue;
+                    Dim end = dim_add(w->graph->dims, arg->offset, arg->bytes);
+                    int64_t most = dim_bounds(w->graph->dims, end).hi;
+                    if (most > largest) largest = most;
+                }
+            }
+        }
+    }
+    return (uint64_t)largest;
+}
+
 // Weights that a unit needs are those whose unit number is its own; they need not be neighbours, so
 // a unit's range spans all of them and the reader goes by AdxParam.unit.
 static void put_units(PackageWriter *w) {
@@ -136,9 +158,8 @@ static void put_units(PackageWriter *w) {
                 record.first_param = i;
             }
             record.params = i + 1 - record.first_param;
-            uint64_t end = param->offset + param->bytes;
-            if (end > record.raw_bytes) record.raw_bytes = end;
         }
+        record.raw_bytes = staging_bytes(w, unit);
         package_put(w, ADX_UNITS, &record, sizeof record);
     }
 }

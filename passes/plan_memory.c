@@ -89,19 +89,36 @@ static void memory_declared(Memory *m) {
             memory_place(m, value, BUF_INPUT, inputs++, dim_const(m->dims, 0),
                          memory_bytes(m, value));
             break;
-        case OP_PARAM: memory_append(m, value, m->run_uses[value] ? BUF_PARAM : BUF_RAW); break;
+        case OP_PARAM:
+            if (m->run_uses[value]) memory_append(m, value, BUF_PARAM);
+            break; // what only prepare reads is placed with its unit
         case OP_CONST: memory_append(m, value, BUF_CONST); break;
         case OP_STATE: memory_append(m, value, BUF_STATE); break;
         default: break;
         }
     }
-    for (uint32_t i = 0; i < m->plan->prepare.len; i++) {
-        NodeId id = m->plan->prepare.at[i].node;
-        if (!id || graph_node(g, id)->kind != NODE_FUSED) continue;
-        const Node *node = graph_node(g, id);
-        for (uint32_t r = 0; r < node->results; r++)
-            memory_append(m, node->result[r], m->run_uses[node->result[r]] ? BUF_PARAM : BUF_RAW);
+}
+
+// Units are prepared one after another, so each has the whole staging block for itself.
+static void memory_units(Memory *m) {
+    const Graph *g = m->graph;
+    Dim *staging = m->blocks[BUF_RAW], largest = dim_const(m->dims, 0);
+    for (uint32_t u = 0; u < m->plan->units.len; u++) {
+        const PrepareUnit *unit = &m->plan->units.at[u];
+        *staging = dim_const(m->dims, 0);
+        for (uint32_t i = 0; i < unit->params.len; i++)
+            if (!m->run_uses[unit->params.at[i]]) memory_append(m, unit->params.at[i], BUF_RAW);
+        for (uint32_t i = unit->first; i < unit->first + unit->count; i++) {
+            NodeId id = m->plan->prepare.at[i].node;
+            if (!id || graph_node(g, id)->kind != NODE_FUSED) continue;
+            const Node *node = graph_node(g, id);
+            for (uint32_t r = 0; r < node->results; r++)
+                memory_append(m, node->result[r],
+                              m->run_uses[node->result[r]] ? BUF_PARAM : BUF_RAW);
+        }
+        largest = dim_max(m->dims, largest, *staging);
     }
+    *staging = largest;
 }
 
 static void memory_states(Memory *m) {
@@ -245,6 +262,7 @@ bool plan_memory(Plan *plan, Diags *diags) {
     m.blocks[BUF_CONST] = &plan->const_bytes, m.blocks[BUF_RAW] = &plan->raw_bytes;
     memory_uses(&m);
     memory_declared(&m);
+    memory_units(&m);
     memory_states(&m);
     if (!memory_outputs(&m) || !memory_lives(&m)) return false;
     memory_arena(&m);
