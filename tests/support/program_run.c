@@ -271,6 +271,21 @@ static void reference_store(void *user, ValueId source, const int64_t *symbols,
             state);
 }
 
+// Units share the staging block: each gets its weights there just before it runs.
+static void run_units(Run *run) {
+    const Plan *plan = run->plan;
+    for (uint32_t u = 0; u < plan->units.len; u++) {
+        const PrepareUnit *unit = &plan->units.at[u];
+        for (uint32_t i = 0; i < unit->params.len; i++) {
+            const Node *repeat[8];
+            unsigned count = value_repeats(run->g, unit->params.at[i], repeat);
+            run_fill(run, unit->params.at[i], 0, repeat, count);
+        }
+        run_steps(run, plan->prepare.at, run->program->prepare.at, unit->first + unit->count,
+                  unit->first);
+    }
+}
+
 static void run_compare(Run *run) {
     Diags *diags = diags_create();
     Reference reference = {run};
@@ -367,7 +382,7 @@ const Program *program_check(Graph *graph, const ProgramCheck *check) {
     *run = (Run){.program = program, .plan = plan, .g = graph, .check = check};
     memcpy(run->symbols, check->symbols, dim_symbol_count(graph->dims) * sizeof *run->symbols);
     run_blocks(run);
-    run_steps(run, plan->prepare.at, program->prepare.at, plan->prepare.len, 0);
+    run_units(run);
     for (uint32_t at = 0; at < plan->run.len;)
         at = run_steps(run, plan->run.at, program->run.at, plan->run.len, at) + 1;
     if (!check->finds)
