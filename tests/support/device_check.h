@@ -49,6 +49,7 @@ void reference_close(Reference *reference);
 // says what it holds; "_" and what follows only tells such names apart.
 //   any    special values (zeros of both signs, infinities, NaN, subnormals, extremes of integers)
 //          among numbers of all magnitudes
+//   spike  -2..2, now and then an infinity or NaN
 //   bits   any bit pattern of a float
 //   turn   angles in -2^17..2^17, half of them in -32..32
 //   pos    positive numbers of all magnitudes

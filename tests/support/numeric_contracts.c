@@ -122,6 +122,13 @@ static const NumericCase cases[] = {
      "input q : [1, 6, L, 24] $T; input k : [1, 2, P + L, 24] $T; input v : [1, 2, P + L, 16] $T\n"
      "output a = scaled_dot_product_attention(q, k, v, is_causal=true, enable_gqa=true)\n",
      {.sums = 1000, .absolute = 0x1p-17, .rounds = 3}},
+    {"matmul of special values",
+     "f32 f16",
+     "1 1 1; 7 5 1; 9 3 2; 33 20 3; 3 65 5; 65 17 17",
+     "dim N in 1..=80; dim M in 1..=80; dim K in 1..=20\n"
+     "input spike_x : [N, K] $T; input spike_y : [K, M] $T\n"
+     "output a = matmul(spike_x, spike_y); output b = linear(spike_x, spike_y.T)\n",
+     {SUMS}},
     {"long sums",
      "f32",
      "1 64; 1 2048; 3 4096; 2 4099",

@@ -90,6 +90,13 @@ static const NumericCase cases[] = {
      "output a = relu(x); output b = sum(x, axis=0); output c = x @ w; output d = softmax(x)\n"
      "output e = x.T @ x; output f = concat([x, x + 1.0]); output g = prod(x, axis=0)\n",
      {SUMS}},
+    {"large grids",
+     "f32",
+     "3; 1500000",
+     "dim N in 1..=5000000\n"
+     "input x : [N, 3] $T\n"
+     "output a = x.T; output b = sum(x, axis=1)\n",
+     {SUMS}},
     {"shared memory",
      "f32",
      "1; 33; 257",

@@ -155,6 +155,15 @@ static const NumericCase cases[] = {
      "output b = rotary_embedding(x, unit_c, unit_s, interleaved=true)\n"
      "output c = rotary_embedding(x, unit_d, unit_t, rotary_dim=8)\n",
      {.absolute = 0x1p-21}},
+    {"sums of special values",
+     FLOATS,
+     "3 7; 64 2; 5 64; 40 33",
+     "dim N in 1..=64; dim M in 1..=64\n"
+     "input spike_x : [N, M] $T\n"
+     "output a = sum(spike_x, axis=1); output b = mean(spike_x, axis=0)\n"
+     "output c = cumsum(spike_x, axis=1); output d = layer_norm(spike_x[:, 0:1] + spike_x[:, "
+     "1:2])\n",
+     {SUMS}},
     {"rows with their surroundings",
      FLOATS,
      ROW_SIZES,

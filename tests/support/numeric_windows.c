@@ -85,6 +85,15 @@ static const NumericCase cases[] = {
      "output a = adaptive_avg_pool2d(x, 1); output b = adaptive_avg_pool2d(x, [3, 5])\n"
      "output c = adaptive_avg_pool2d(x, [4, 7]); output d = adaptive_avg_pool2d(x, [9, 10])\n",
      {.sums = 100}},
+    {"windows over special values",
+     "f32 f16",
+     BATCH,
+     "dim N in 1..=8\n"
+     "input spike_x : [N, 3, 9, 8] $T; param w : [4, 3, 3, 3] $T\n"
+     "output a = conv2d(spike_x, w, padding=1, stride=2)\n"
+     "output b = avg_pool2d(spike_x, 3, stride=2, padding=1, count_include_pad=false)\n"
+     "output c = max_pool2d(spike_x, 3, stride=2, padding=1)\n",
+     {SUMS}},
 };
 
 void numeric_windows(Arena *arena, NumericList *out) {

@@ -1,4 +1,5 @@
 // The numeric suite leaves no op of the table out, in none of the main dtypes that it takes.
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,7 +82,39 @@ static void every_op_has_a_case(void **state) {
     arena_destroy(arena);
 }
 
+static bool holds(Bound bound, DType dtype, double got, double want, double sums) {
+    return bound_holds(&bound, dtype, got, want, sums);
+}
+
+// The suite is as good as its comparison.
+static void bounds_tell_right_from_wrong(void **state) {
+    (void)state;
+    const Bound exact = {.ulps = 0}, bits = {.bits = true}, one = {.ulps = 1};
+    const Bound sum = {.sums = 2}, rounds = {.rounds = 1};
+    assert_true(holds(exact, DT_F32, 0.0, -0.0, 0));
+    assert_false(holds(bits, DT_F32, 0.0, -0.0, 0));
+    assert_true(holds(exact, DT_F32, NAN, NAN, 0));
+    assert_false(holds(one, DT_F32, NAN, 1, 0));
+    assert_false(holds(exact, DT_F32, 1 + 0x1p-23, 1, 0));
+    assert_true(holds(one, DT_F32, 1 + 0x1p-23, 1, 0));
+    assert_false(holds(one, DT_F32, 1 + 0x1p-22, 1, 0));
+    assert_false(holds(one, DT_I32, 2, 1, 0));
+    assert_true(holds(one, DT_F32, INFINITY, 0x1.fffffep127, 0));
+    assert_false(holds(one, DT_F32, INFINITY, 0x1.fffffcp127, 0));
+    assert_false(holds(one, DT_F32, -INFINITY, INFINITY, 0));
+    assert_true(holds(sum, DT_F32, 1 + 0x1p-20, 1, 8));
+    assert_false(holds(sum, DT_F32, 1 + 0x1.1p-20, 1, 8));
+    assert_false(holds(sum, DT_F32, 5, INFINITY, INFINITY));
+    assert_true(holds(rounds, DT_F16, 1 + 0x1p-9, 1, 2)); // one rounding of 2, one ulp of 1
+    assert_false(holds(rounds, DT_F16, 1 + 0x1.8p-9, 1, 2));
+    assert_true(holds(exact, DT_F32, 0, 0x1p-130, 0)); // flushed
+    assert_false(holds(exact, DT_F16, 0, 0x1p-20, 0));
+    assert_true(ulp_of(DT_F32, 1) == 0x1p-23 && ulp_of(DT_F16, 1) == 0x1p-10);
+    assert_true(ulp_of(DT_BF16, 1) == 0x1p-7 && ulp_of(DT_F32, 0) == 0x1p-149);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_op_has_a_case)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_op_has_a_case),
+                                       cmocka_unit_test(bounds_tell_right_from_wrong)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
