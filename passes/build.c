@@ -90,7 +90,7 @@ static ValueId add(Builder *b, OpId op, const char *part, const ValueId *operand
 
 ValueId build_op(Builder *b, OpId op, const char *part, const ValueId *operand, uint32_t operands,
                  const Attr *attr) {
-    return add(b, op, part, operand, operands, attr, b->inline_view && op_is_view(op_info(op)));
+    return add(b, op, part, operand, operands, attr, false);
 }
 
 ValueId build_map1(Builder *b, OpId op, const char *part, ValueId x) {

@@ -18,7 +18,6 @@ typedef struct Builder {
     const char *name;   // wish for the value that replaces the node's result
     const Loc *loc;
     uint32_t locs;
-    bool inline_view; // given to the nodes added
     bool failed;
 } Builder;
 

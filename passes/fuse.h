@@ -19,7 +19,6 @@ typedef struct Group {
     VEC(NodeId) nodes;    // in program order
     uint32_t first, last; // places of the first and last node in the region
     bool dead;            // merged into another
-    const char *reason;
 } Group;
 
 typedef enum Kind { KIND_NONE, KIND_FULL, KIND_KEPT } Kind;

@@ -252,6 +252,7 @@ void fuse_region(Fuser *f, RegionId region) {
     uint32_t first = f->groups.len;
     for (uint32_t i = 0; i < nodes->nodes.len; i++)
         if (computes(f, nodes->nodes.at[i])) place(f, nodes->nodes.at[i]);
-    share(f, first);
+    share(f, first); // once more after the cuts, as rows then read other tensors
     fuse_cut(f, first);
+    share(f, first);
 }

@@ -11,7 +11,7 @@
 #include "passes/push.h"
 #include "passes/simplify.h"
 
-enum { ROUNDS_MAX = 16, DEPTH_MAX = 64 };
+enum { ROUNDS_MAX = 16, DEPTH_MAX = 64, BUDGET_MAX = 100 };
 
 // A map that was put above a move: the move, and the map's value in the new graph.
 typedef struct Sunk {
@@ -34,14 +34,15 @@ static OpClass class_of(const Graph *g, ValueId value) {
 }
 
 // Whether a map of another shape, read by broadcasting, comes out of a reduce: the reader may then
-// be part of a row, which a move would tear apart.
-static bool from_reduce(const Graph *g, ValueId value, unsigned depth) {
+// be part of a row, which a move would tear apart. Gives up, with true, after *budget values.
+static bool from_reduce(const Graph *g, ValueId value, unsigned *budget) {
     OpClass class = class_of(g, value);
-    if (class == OC_REDUCE || depth == DEPTH_MAX) return true;
+    if (class == OC_REDUCE || *budget == 0) return true;
+    --*budget;
     if (class != OC_MAP && class != OC_MOVE) return false;
     const Node *node = graph_node(g, graph_value(g, value)->node);
     for (uint32_t i = 0; i < node->operands; i++)
-        if (node->operand[i] && from_reduce(g, node->operand[i], depth + 1)) return true;
+        if (node->operand[i] && from_reduce(g, node->operand[i], budget)) return true;
     return false;
 }
 
@@ -65,7 +66,8 @@ static bool can_hoist(const Graph *g, const Push *push, const Shift *shift, Valu
         ValueId operand = node->operand[i];
         if (!operand) continue;
         bool full = build_same_shape(&graph_value(g, operand)->type, type);
-        if (!full && from_reduce(g, operand, 0)) return false;
+        unsigned budget = BUDGET_MAX;
+        if (!full && from_reduce(g, operand, &budget)) return false;
         if (full && !can_hoist(g, push, shift, operand, false, depth + 1)) return false;
     }
     return true;

@@ -117,6 +117,17 @@ static void test_rows(void **state) {
     expect(g, 1e-6, "row");
 }
 
+// A softmax of f16 casts first; the argmax of the same logits still shares its row.
+static void test_half_logits(void **state) {
+    (void)state;
+    Graph *g = begin();
+    ValueId x = make_input(g, "x", "[N, 8] f16");
+    ValueId logits = dense(g, "fc", x, "[10, 8] f16", "[10] f16");
+    output(g, map1(g, OP_SOFTMAX, "p", logits));
+    output(g, make_op(g, OP_ARGMAX, "k", "axis=-1", logits, 0, 0));
+    expect(g, 2e-3, "contract row");
+}
+
 static void test_axis(void **state) {
     (void)state;
     Graph *g = begin();
@@ -263,13 +274,14 @@ static void test_files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lenet),        cmocka_unit_test(test_mlp_half),
-        cmocka_unit_test(test_map_chains),   cmocka_unit_test(test_no_cycle),
-        cmocka_unit_test(test_rows),         cmocka_unit_test(test_axis),
-        cmocka_unit_test(test_pushed_moves), cmocka_unit_test(test_prepare),
-        cmocka_unit_test(test_spread),       cmocka_unit_test(test_join),
-        cmocka_unit_test(test_copies),       cmocka_unit_test(test_pools),
-        cmocka_unit_test(test_repeat),       cmocka_unit_test(test_files),
+        cmocka_unit_test(test_lenet),      cmocka_unit_test(test_mlp_half),
+        cmocka_unit_test(test_map_chains), cmocka_unit_test(test_no_cycle),
+        cmocka_unit_test(test_rows),       cmocka_unit_test(test_half_logits),
+        cmocka_unit_test(test_axis),       cmocka_unit_test(test_pushed_moves),
+        cmocka_unit_test(test_prepare),    cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_join),       cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_pools),      cmocka_unit_test(test_repeat),
+        cmocka_unit_test(test_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
