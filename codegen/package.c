@@ -39,17 +39,36 @@ void package_put(PackageWriter *w, enum AdxSectionKind kind, const void *record,
     text_write(&w->section[kind], record, size);
 }
 
+// Where the string stands in the table, or the free place for it.
+static StrRef *string_slot(const PackageWriter *w, const char *string) {
+    uint32_t mask = w->string_slots - 1;
+    uint32_t at = (uint32_t)hash_bytes(0, string, strlen(string)) & mask;
+    while (w->strings[at] != ADX_NONE &&
+           strcmp(w->section[ADX_STRINGS].data + w->strings[at], string) != 0)
+        at = (at + 1) & mask;
+    return &w->strings[at];
+}
+
+static void grow_strings(PackageWriter *w) {
+    const StrRef *old = w->strings;
+    uint32_t slots = w->string_slots;
+    w->string_slots = slots ? slots * 2 : 256;
+    w->strings = arena_alloc(w->arena, w->string_slots * sizeof *w->strings);
+    for (uint32_t i = 0; i < w->string_slots; i++) w->strings[i] = ADX_NONE;
+    for (uint32_t i = 0; i < slots; i++)
+        if (old[i] != ADX_NONE) *string_slot(w, w->section[ADX_STRINGS].data + old[i]) = old[i];
+}
+
 StrRef package_string(PackageWriter *w, const char *string) {
     if (!string) return ADX_NONE;
-    for (uint32_t i = 0; i < w->strings.len; i++) {
-        if (!strcmp(w->section[ADX_STRINGS].data + w->strings.at[i], string)) {
-            return w->strings.at[i];
-        }
+    if (w->string_count * 2 >= w->string_slots) grow_strings(w);
+    StrRef *slot = string_slot(w, string);
+    if (*slot == ADX_NONE) {
+        *slot = (StrRef)w->section[ADX_STRINGS].len;
+        w->string_count++;
+        package_put(w, ADX_STRINGS, string, strlen(string) + 1);
     }
-    StrRef ref = (StrRef)w->section[ADX_STRINGS].len;
-    vec_push(w->arena, &w->strings, ref);
-    package_put(w, ADX_STRINGS, string, strlen(string) + 1);
-    return ref;
+    return *slot;
 }
 
 static void put_expr_op(void *user, DimOp op, int64_t value) {
@@ -70,7 +89,7 @@ static void put_expr_op(void *user, DimOp op, int64_t value) {
 ExprRef package_expr(PackageWriter *w, Dim dim) {
     if (dim == DIM_NONE) return ADX_NONE;
     if (dim >= w->exprs) { // expressions made after the table was sized
-        uint32_t size = dim + 64;
+        uint32_t size = 2 * dim + 64;
         w->expr = arena_grow(w->arena, w->expr, w->exprs * sizeof *w->expr, size * sizeof *w->expr);
         w->exprs = size;
     }

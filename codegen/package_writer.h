@@ -14,7 +14,8 @@ typedef struct PackageWriter {
     Diags *diags;
     Arena *arena;
     Text section[PACKAGE_SECTIONS];
-    VEC(StrRef) strings;
+    StrRef *strings; // hashed, open addressing; ADX_NONE: free
+    uint32_t string_slots, string_count;
     ExprRef *expr; // per Dim: reference + 1
     uint32_t exprs;
 } PackageWriter;

@@ -11,7 +11,7 @@ typedef struct FitItem {
     ArenaItem *item;
     uint32_t number;
     int64_t size, offset; // with dims at their upper bounds
-    bool placed;
+    Dim end;              // once placed
 } FitItem;
 
 static int fit_by_size(const void *a, const void *b) {
@@ -60,6 +60,8 @@ static void fit_count(void *user, DimOp op, int64_t value) {
 
 // The larger of two ends; a maximum only where neither is proved the larger.
 static Dim fit_larger(DimTable *dims, Dim a, Dim b) {
+    int64_t x, y; // plain numbers are compared a million times in wide graphs
+    if (dim_is_const(dims, a, &x) && dim_is_const(dims, b, &y)) return x >= y ? a : b;
     if (dim_prove(dims, a, DIM_GE, b) == PROOF_YES) return a;
     if (dim_prove(dims, b, DIM_GE, a) == PROOF_YES) return b;
     return dim_max(dims, a, b);
@@ -88,13 +90,14 @@ Dim arena_fit(DimTable *dims, Arena *arena, ArenaItem *items, uint32_t count) {
         Dim offset = dim_const(dims, 0);
         for (uint32_t j = 0; j < i; j++)
             if (fit_meet(fit[i].item, fit[j].item) && offset != DIM_NONE)
-                offset = fit_larger(dims, offset, fit_end(dims, fit[j].item));
+                offset = fit_larger(dims, offset, fit[j].end);
         uint32_t terms = 0;
         if (offset != DIM_NONE) dim_visit(dims, offset, fit_count, &terms);
         // Sizes grow with the dims, so the place at the upper bounds is free at all others too.
         if (offset == DIM_NONE || terms > ARENA_TERMS_MAX) offset = dim_const(dims, fit[i].offset);
         fit[i].item->offset = offset;
-        total = fit_larger(dims, total, fit_end(dims, fit[i].item));
+        fit[i].end = fit_end(dims, fit[i].item);
+        total = fit_larger(dims, total, fit[i].end);
     }
     return total;
 }

@@ -23,6 +23,8 @@ typedef struct Group {
 
 typedef enum Kind { KIND_NONE, KIND_FULL, KIND_KEPT } Kind;
 
+typedef VEC(NodeId) NodeList;
+
 typedef struct Fuser {
     PassContext *ctx;
     const Graph *g;
@@ -37,7 +39,8 @@ typedef struct Fuser {
     uint32_t *group; // per node: its group, 0: none
     uint32_t *stamp; // per node: the last search that visited it
     uint32_t searches;
-    VEC(Group) groups; // [0] unused
+    NodeList deps, work; // of the search under way
+    VEC(Group) groups;   // [0] unused
 } Fuser;
 
 // fuse_rules.c: what may stand in a group.

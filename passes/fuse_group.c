@@ -2,7 +2,9 @@
 
 #include <stdlib.h>
 
-enum { GROUP_NODES_MAX = 128, GROUP_REDUCES_MAX = 8 };
+// A search for a cycle that has followed so many reads gives up and says that there is one: groups
+// are then smaller than they could be, but the time stays in proportion to the graph.
+enum { GROUP_NODES_MAX = 128, GROUP_REDUCES_MAX = 8, SEARCH_MAX = 1024 };
 
 static uint32_t reduces(const Fuser *f, const Group *group) {
     uint32_t count = 0;
@@ -12,8 +14,6 @@ static uint32_t reduces(const Fuser *f, const Group *group) {
 }
 
 // What the search for cycles walks over: the nodes of the region that a node reads.
-typedef VEC(NodeId) NodeList;
-
 static void add_dep(const Fuser *f, ValueId value, NodeList *deps) {
     NodeId node = value ? graph_value(f->g, fuse_base(f->g, value))->node : 0;
     if (node && graph_node(f->g, node)->region == f->region) vec_push(f->arena, deps, node);
@@ -58,13 +58,18 @@ static uint32_t unit_last(const Fuser *f, NodeId id) {
     return f->group[id] ? f->groups.at[f->group[id]].last : id;
 }
 
-// Whether any of the nodes in `work` is in the group or needs its results. Consumes the list;
-// nodes of the group `skip` are not followed.
-static bool reaches(Fuser *f, NodeList *work, uint32_t target, uint32_t skip) {
-    uint32_t stamp = ++f->searches;
+// Whether any of f->deps, read by a unit, needs results of the group `target` by way of others:
+// nodes of `target` itself in the list do not count. Those of the group `skip`, the unit, are not
+// followed.
+static bool reaches(Fuser *f, uint32_t target, uint32_t skip) {
+    uint32_t stamp = ++f->searches, seen = 0;
+    NodeList *work = &f->work;
+    work->len = 0;
+    for (uint32_t i = 0; i < f->deps.len; i++)
+        if (f->group[f->deps.at[i]] != target) vec_push(f->arena, work, f->deps.at[i]);
     while (work->len) {
         NodeId id = work->at[--work->len];
-        if (f->group[id] == target) return true;
+        if (f->group[id] == target || ++seen == SEARCH_MAX) return true;
         if (f->stamp[id] == stamp || (skip && f->group[id] == skip)) continue;
         f->stamp[id] = stamp;
         if (unit_last(f, id) < f->groups.at[target].first) continue;
@@ -75,11 +80,9 @@ static bool reaches(Fuser *f, NodeList *work, uint32_t target, uint32_t skip) {
 
 // Joining would make a cycle when something outside the group that the node reads needs the group.
 static bool makes_cycle(Fuser *f, uint32_t group, NodeId id) {
-    NodeList deps = {0}, outside = {0};
-    deps_of(f, id, &deps);
-    for (uint32_t i = 0; i < deps.len; i++)
-        if (f->group[deps.at[i]] != group) vec_push(f->arena, &outside, deps.at[i]);
-    return reaches(f, &outside, group, 0);
+    f->deps.len = 0;
+    deps_of(f, id, &f->deps);
+    return reaches(f, group, 0);
 }
 
 static void append(Fuser *f, uint32_t id, NodeId node) {
@@ -131,14 +134,10 @@ static int by_place(const void *a, const void *b) {
 
 // Whether a path leaves group `from`, passes through others, and enters group `to`'s results.
 static bool path_around(Fuser *f, uint32_t from, uint32_t to) {
-    NodeList deps = {0}, outside = {0};
     const Group *group = &f->groups.at[from];
-    for (uint32_t i = 0; i < group->nodes.len; i++) deps_of(f, group->nodes.at[i], &deps);
-    for (uint32_t i = 0; i < deps.len; i++) {
-        uint32_t unit = f->group[deps.at[i]];
-        if (unit != from && unit != to) vec_push(f->arena, &outside, deps.at[i]);
-    }
-    return reaches(f, &outside, to, from);
+    f->deps.len = 0;
+    for (uint32_t i = 0; i < group->nodes.len; i++) deps_of(f, group->nodes.at[i], &f->deps);
+    return reaches(f, to, from);
 }
 
 static void set_group(Fuser *f, const Group *group, uint32_t id) {
