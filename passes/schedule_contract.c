@@ -1,17 +1,37 @@
 // Candidates of family "contract": tiles, and what an invocation keeps of them in registers.
 //
-// The cost is time in multiply-adds of one invocation: a workgroup's work (products, reads of
-// workgroup memory, loads, barriers) times the number of workgroups that follow each other.
+// The cost is time in cycles of one compute unit, which makes 128 multiply-adds in one. A tile of K
+// takes the work on it, and somebody must wait for its operands: the workgroup itself when it is
+// alone on its compute unit, nobody when others have enough to do meanwhile. The numbers were
+// fitted to products and convolutions on an H200.
 #include "passes/contract_shape.h"
 #include "passes/schedule.h"
 
 #include <math.h>
 
+typedef struct ContractSizes {
+    double batch, m, n; // n: columns
+} ContractSizes;
+
 typedef struct ContractSite {
     ScheduleSite *site;
     ContractShape shape;
-    double batch, m, n, k; // sizes to reckon with; n: columns
+    ContractSizes usual, largest; // sizes to reckon with
+    double k;
+    double load_x, load_y; // instructions to bring in one element
 } ContractSite;
+
+// A plain matrix moves four elements at a time; windows need digits and guards for each.
+static double contract_load(const ContractSite *c, ValueId operand) {
+    ValueId base;
+    View view;
+    if (!graph_view(c->site->graph, operand, &base, &view)) return 30;
+    unsigned digits = 0;
+    for (uint8_t d = 0; d < view.digits; d++)
+        digits += !dim_is(c->site->dims, view.digit[d].stride, 0);
+    double work = 8 + 6.0 * view.guards + (digits > 3 ? 3.0 * (digits - 3) : 0);
+    return work;
+}
 
 static uint32_t contract_depth(const ContractSite *c, uint32_t tile_m, uint32_t tile_n) {
     int64_t k;
@@ -27,21 +47,47 @@ static uint32_t contract_depth(const ContractSite *c, uint32_t tile_m, uint32_t 
     return depth;
 }
 
-static double contract_cost(const ContractSite *c, const Schedule *s) {
-    const Target *target = c->site->target;
-    bool device = target->compute_units > 0;
-    double groups = ceil(c->m / s->tile_m) * ceil(c->n / s->tile_n) * c->batch;
+// Work of one invocation on one tile of K, in multiply-adds.
+static double contract_work(const ContractSite *c, const Schedule *s) {
     double shared =
         (s->reg_m % 4 ? s->reg_m : s->reg_m / 4.0) + (s->reg_n % 4 ? s->reg_n : s->reg_n / 4.0);
-    double loads = (double)(s->tile_m + s->tile_n) / s->local;
-    double depth = ceil(c->k / s->tile_k) * s->tile_k;
-    double work = depth * (s->reg_m * s->reg_n + 2 * shared + (device ? 8 : 3) * loads);
-    work += ceil(c->k / s->tile_k) * (device ? 60 : 20) + (device ? 500 : 50);
-    work += 4.0 * s->reg_m * s->reg_n; // epilogue
-    // Invocations that make progress at the same rate, side by side.
-    double machine = device ? target->compute_units * 128.0 : 64;
-    double full = groups * s->local / machine;
-    return work * (full < 1 ? 1 : ceil(full * 4) / 4);
+    double loads = (s->tile_m * c->load_x + s->tile_n * c->load_y) / s->local;
+    return s->tile_k * (s->reg_m * s->reg_n + 2 * shared + loads) + 20;
+}
+
+enum { CONTRACT_WAIT = 600, CONTRACT_START = 500 }; // cycles
+
+static double contract_cost_of(const ContractSite *c, const Schedule *s, ContractSizes size) {
+    const Target *target = c->site->target;
+    double groups = ceil(size.m / s->tile_m) * ceil(size.n / s->tile_n) * size.batch;
+    double work = contract_work(c, s), tiles = ceil(c->k / s->tile_k);
+    double epilogue = 4.0 * s->reg_m * s->reg_n;
+    if (target->compute_units == 0) { // vectors of a processor: only the work counts
+        double full = groups * s->local / 64;
+        return (tiles * work + epilogue + 50) * (full < 1 ? 1 : ceil(full * 4) / 4);
+    }
+    double each = groups / target->compute_units; // workgroups of one compute unit
+    if (each < 8) each = ceil(each);
+    double registers = s->reg_m * s->reg_n + s->reg_m + s->reg_n + 32;
+    double most = floor(65536 / registers / s->local), threads = floor(2048.0 / s->local);
+    if (most > threads) most = threads;
+    double together = most < 1 ? 1 : each < most ? each : most, width = s->local / 128.0;
+    double one = (work + 40) * width, all = together * one;
+    double tile = all > one + CONTRACT_WAIT ? all : one + CONTRACT_WAIT;
+    return each / together * (tiles * tile + CONTRACT_START) + each * epilogue * width;
+}
+
+// One schedule serves all sizes: the middle of what it costs at usual ones and, with as much work,
+// at the largest.
+static double contract_cost(const ContractSite *c, const Schedule *s) {
+    const ContractSizes *a = &c->usual, *b = &c->largest;
+    double share = a->batch * a->m * a->n / (b->batch * b->m * b->n);
+    return sqrt(contract_cost_of(c, s, *a) * share * contract_cost_of(c, s, *b));
+}
+
+static double contract_largest(const ScheduleSite *site, Dim dim) {
+    int64_t high = dim_bounds(site->dims, dim).hi;
+    return high < 1 ? 1 : (double)high;
 }
 
 static void contract_candidate(ContractSite *c, uint32_t across, uint32_t down, uint32_t reg_m,
@@ -62,9 +108,10 @@ static void contract_candidate(ContractSite *c, uint32_t across, uint32_t down, 
     while (s.tile_k % unroll) unroll /= 2;
     s.unroll = unroll;
     double cost = contract_cost(c, &s);
-    double made = ceil(c->m / s.tile_m) * s.tile_m * ceil(c->n / s.tile_n) * s.tile_n;
+    double m = c->usual.m, n = c->usual.n;
+    double made = ceil(m / s.tile_m) * s.tile_m * ceil(n / s.tile_n) * s.tile_n;
     const char *why = arena_printf(site->arena, "%u %% of the products made are wanted",
-                                   (unsigned)(100 * c->m * c->n / made));
+                                   (unsigned)(100 * m * n / made));
     schedule_add(site, s, cost, why);
 }
 
@@ -74,10 +121,13 @@ void schedule_contract(ScheduleSite *site) {
     if (!contract_shape(g, g->regions.at[site->fused->body].owner, &c.shape)) return;
     schedule_skinny(site);
     schedule_coop(site);
-    c.batch = schedule_size(site, c.shape.batch);
-    c.m = schedule_size(site, c.shape.m);
-    c.n = schedule_size(site, c.shape.windows) * c.shape.cells;
+    c.usual = (ContractSizes){schedule_size(site, c.shape.batch), schedule_size(site, c.shape.m),
+                              schedule_size(site, c.shape.windows) * c.shape.cells};
+    c.largest =
+        (ContractSizes){contract_largest(site, c.shape.batch), contract_largest(site, c.shape.m),
+                        contract_largest(site, c.shape.windows) * c.shape.cells};
     c.k = schedule_size(site, c.shape.k);
+    c.load_x = contract_load(&c, c.shape.x), c.load_y = contract_load(&c, c.shape.y);
     bool device = site->target->compute_units > 0;
     uint32_t most = site->target->max_invocations < 256 ? site->target->max_invocations : 256;
     uint32_t registers = device ? 64 : 16, cells = c.shape.cells;

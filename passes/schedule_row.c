@@ -1,6 +1,7 @@
 // Candidates of family "row": how many invocations share a row, and whether registers hold it.
-// A cost is time in units of one memory instruction of one invocation: the work of a lane and the
-// joining of lanes, times how often the device must be filled to do all rows.
+// A cost is time: on a device in microseconds, the larger of memory's and the instructions' and
+// what one lane waits for; else in memory instructions of one invocation, times how often 256 of
+// them must follow each other. The numbers were fitted to rows of 10 to 8192 elements on an H200.
 #include "passes/schedule.h"
 
 #include <math.h>
@@ -9,9 +10,10 @@ typedef struct RowSite {
     ScheduleSite *site;
     RowShape shape;
     double rows, length;
-    uint32_t phases;
-    bool along, across; // full operands lie side by side along the row; across rows
-    int64_t step;       // elements from a row to the next in memory, where that is known
+    uint32_t phases, writes; // writes: full results
+    uint32_t bytes;          // of an element
+    bool along, across;      // full operands lie side by side along the row; across rows
+    int64_t step;            // elements from a row to the next in memory, where that is known
 } RowSite;
 
 // Neighbouring rows are told apart by the last axis that is kept.
@@ -55,12 +57,14 @@ static void row_look(RowSite *row) {
     row->along = along > 0, row->across = across > along;
 }
 
-static uint32_t row_phases(const RowSite *row) {
+static uint32_t row_phases(RowSite *row) {
     const Graph *g = row->site->graph;
     const Region *body = &g->regions.at[row->site->fused->body];
     uint32_t last = 0;
     for (uint32_t i = 0; i < body->nodes.len; i++) {
         const Node *node = graph_node(g, body->nodes.at[i]);
+        if (node->kind == NODE_OP && op_info(node->op)->class == OC_REDUCE)
+            row->bytes = dtype_bytes(graph_value(g, node->operand[0])->type.dtype);
         if (node->kind == NODE_OP && op_info(node->op)->class == OC_REDUCE)
             last = row_level(&row->shape, node->result[0]) > last
                        ? row_level(&row->shape, node->result[0])
@@ -68,6 +72,7 @@ static uint32_t row_phases(const RowSite *row) {
     }
     for (uint32_t r = 0; r < row->site->fused->results; r++) {
         ValueId value = row->site->fused->result[r];
+        row->writes += row_is_full(&row->shape, value);
         if (row_is_full(&row->shape, value) && row_level(&row->shape, value) + 1 > last)
             last = row_level(&row->shape, value) + 1;
     }
@@ -97,6 +102,37 @@ static void row_keep(RowSite *row, Schedule *s, bool device) {
         s->keep = 1, s->items = (uint32_t)items;
 }
 
+static double row_cost_vectors(const RowSite *row, const Schedule *s) {
+    double work = ceil(row->length / (s->lanes * s->vec));
+    work *= s->keep ? 1 + 0.2 * row->phases : row->phases;
+    if (s->lanes == 1)
+        work *= row_apart(row, false);
+    else if (!row->along)
+        work *= 1.5;
+    double fills = row->rows * s->lanes / 256;
+    return (work + row_joining(s) * row->phases + 2) * (fills < 1 ? 1 : fills);
+}
+
+enum { ROW_BYTES_US = 30000, ROW_INSTRUCTIONS_US = 220000 }; // of one compute unit
+
+static double row_cost_device(const RowSite *row, const Schedule *s) {
+    double units = row->site->target->compute_units, phases = row->phases;
+    double trips = ceil(row->length / (s->lanes * s->vec)), invocations = row->rows * s->lanes;
+    double passes = (s->keep ? 1 : phases) + row->writes;
+    double memory = row->rows * row->length * row->bytes * passes / (units * ROW_BYTES_US);
+    if (s->lanes == 1)
+        memory *= row_apart(row, true);
+    else if (!row->along)
+        memory *= 8;
+    bool far = s->lanes > s->subgroup; // joined through workgroup memory
+    double joining = s->lanes == 1 ? 0 : 5 * log2(s->lanes) + (far ? 40 : 0);
+    double instructions = invocations * (phases * (4 * trips * s->vec + joining) + 30);
+    double issue = instructions / (units * ROW_INSTRUCTIONS_US);
+    double waiting = 1 + 0.18 * trips * (s->keep ? 1 : phases);
+    if (s->lanes > 1) waiting += phases * (far ? 0.8 : 0.3);
+    return waiting + (memory > issue ? memory + issue / 2 : issue + memory / 2);
+}
+
 static void row_candidate(RowSite *row, uint32_t lanes, uint32_t local) {
     ScheduleSite *site = row->site;
     const Target *target = site->target;
@@ -109,13 +145,7 @@ static void row_candidate(RowSite *row, uint32_t lanes, uint32_t local) {
         target->subgroup_min == target->subgroup_max && local % target->subgroup_size == 0)
         s.subgroup = target->subgroup_size;
     row_keep(row, &s, device);
-    double trips = ceil(row->length / (lanes * s.vec));
-    double work = trips * (s.keep ? 1 + 0.2 * row->phases : row->phases);
-    if (lanes == 1) work *= row_apart(row, device); // lanes far apart in memory
-    if (lanes > 1 && !row->along) work *= device ? 8 : 1.5;
-    double machine = device ? target->compute_units * 1024.0 : 256;
-    double fills = row->rows * lanes / machine;
-    double cost = (work + row_joining(&s) * row->phases + 2) * (fills < 1 ? 1 : fills);
+    double cost = device ? row_cost_device(row, &s) : row_cost_vectors(row, &s);
     const char *why = arena_printf(site->arena, "%u lanes a row%s, %s", lanes,
                                    s.keep ? ", row kept in registers" : "",
                                    lanes == 1 ? "rows side by side" : "lanes along the row");
