@@ -9,6 +9,7 @@
 #include "frontend/load.h"
 #include "tests/support/graph_make.h"
 #include "tests/support/pass_run.h"
+#include "tests/support/program_run.h"
 
 static Graph *begin(void) {
     Graph *g = graph_create("m");
@@ -272,6 +273,31 @@ static void test_files(void **state) {
     graph_destroy(pass_run_checked(load("tests/golden/language/nested_repeat.adp"), NULL, 3, 1e-6));
 }
 
+// The same and more files as kernels on the interpreter: states, repeats, what is prepared.
+static void test_file_programs(void **state) {
+    (void)state;
+    static const char *const files[] = {
+        "tests/golden/language/versions.adp",         "tests/golden/language/nested_repeat.adp",
+        "tests/golden/language/everything.adp",       "tests/golden/passes/fuse_repeat.adp",
+        "tests/golden/passes/fuse_chain.adp",         "tests/golden/passes/fuse_copies.adp",
+        "tests/golden/passes/fuse_cut.adp",           "tests/golden/passes/fuse_rows.adp",
+        "tests/golden/passes/decompose_windows.adp",  "tests/golden/passes/push_moves.adp",
+        "tests/golden/passes/decompose_products.adp", "tests/golden/passes/decompose_rows.adp",
+        "tests/golden/passes/fold_views.adp",         "tests/golden/passes/simplify.adp"};
+    for (unsigned i = 0; i < sizeof files / sizeof *files; i++) {
+        PassOptions options = pass_options();
+        Diags *diags = diags_create();
+        Graph *g = pass_run_all(load(files[i]), &options, diags, NULL);
+        assert_non_null(g);
+        int64_t symbols[64];
+        for (unsigned j = 0; j < 64; j++) symbols[j] = 3;
+        ProgramCheck check = {.target = "portable", .symbols = symbols, .tolerance = 1e-2};
+        program_check(g, &check);
+        graph_destroy(g);
+        diags_destroy(diags);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lenet),      cmocka_unit_test(test_mlp_half),
@@ -281,7 +307,7 @@ int main(void) {
         cmocka_unit_test(test_prepare),    cmocka_unit_test(test_spread),
         cmocka_unit_test(test_join),       cmocka_unit_test(test_copies),
         cmocka_unit_test(test_pools),      cmocka_unit_test(test_repeat),
-        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_files),      cmocka_unit_test(test_file_programs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
