@@ -66,8 +66,9 @@ static ValueId spread(Rewrite *rewrite, Builder *b, ValueId value, const Type *s
     const Node *node = node_of(g, value);
     if (!node || op_info(node->op)->class != OC_MAP) {
         ValueId mapped = rewrite_get(rewrite, value);
-        bool number = build_type(b, mapped).rank == 0;
-        return number ? mapped : build_broadcast(b, mapped, shape->rank, shape->size);
+        return graph_is_literal(rewrite->to, mapped)
+                   ? mapped
+                   : build_broadcast(b, mapped, shape->rank, shape->size);
     }
     ValueId operand[OP_OPERANDS_MAX] = {0};
     for (uint32_t i = 0; i < node->operands; i++)
@@ -93,7 +94,7 @@ bool push_spread(Rewrite *rewrite, NodeId id, const uint32_t *uses, const bool *
         operand[i] = rewrite_get(rewrite, value);
         const Type *own = &graph_value(g, value)->type;
         const Node *from = node_of(g, value);
-        bool small = own->rank && !build_same_shape(own, type) && !stored[value];
+        bool small = !build_same_shape(own, type) && !stored[value];
         uint32_t nodes = 0;
         bool varies = false;
         if (!small || !from || op_info(from->op)->class != OC_MAP) continue;

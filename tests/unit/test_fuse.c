@@ -175,7 +175,9 @@ static void test_spread(void **state) {
     ValueId x = make_input(g, "x", "[N, 4, 5] f32"), k = make_input(g, "k", "[5] i32");
     ValueId mask = make_op(g, OP_CAST, "mask", "dtype=f32", k, 0, 0);
     mask = make_op(g, OP_MULTIPLY, "scaled", NULL, mask, make_input(g, "s", "[5] f32"), 0);
-    output(g, map1(g, OP_EXP, "y", make_op(g, OP_ADD, "a", NULL, x, mask, 0)));
+    ValueId factor = map1(g, OP_NEGATIVE, "factor", make_input(g, "f", "f32"));
+    ValueId a = make_op(g, OP_ADD, "a", NULL, x, mask, 0);
+    output(g, map1(g, OP_EXP, "y", make_op(g, OP_MULTIPLY, "b", NULL, a, factor, 0)));
     expect(g, 1e-6, "map");
 }
 
