@@ -218,6 +218,27 @@ static void pooling_of_neighbours(void **state) {
     graph_destroy(g);
 }
 
+static void empty_operands(void **state) {
+    (void)state;
+    static const char *const shapes[][2] = {
+        {"[N, 12] f32", "[8, 12] f32"}, {"[6, N] f32", "[8, N] f32"}, {"[6, 5] f32", "[N, 5] f32"}};
+    for (unsigned i = 0; i < 3; i++) {
+        Graph *g = graph_create("m");
+        dim_symbol(g->dims, "N", 0, 64);
+        ValueId x = make_input(g, "x", shapes[i][0]), y = make_input(g, "y", shapes[i][1]);
+        NodeId fused = graph_begin_fused(g, "k", "contract", false);
+        finish(g, fused, contract(g, NULL, x, y));
+        for (int64_t n = 0; n < 3; n += 2) {
+            ProgramCheck check = {
+                .target = "portable", .symbols = &n, .scale = 1, .tolerance = 1e-6};
+            program_check(g, &check);
+            check.target = "h200";
+            program_check(g, &check);
+        }
+        graph_destroy(g);
+    }
+}
+
 static void strict_rounding(void **state) {
     (void)state;
     Graph *g = begin();
@@ -269,6 +290,7 @@ int main(void) {
         cmocka_unit_test(convolution_with_padding),
         cmocka_unit_test(pooling),
         cmocka_unit_test(pooling_of_neighbours),
+        cmocka_unit_test(empty_operands),
         cmocka_unit_test(strict_rounding),
         cmocka_unit_test(schedules_that_do_not_fit),
     };
