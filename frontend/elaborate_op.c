@@ -371,18 +371,10 @@ Item elab_op_call(Elab *e, const Expr *call, OpId id, const Item *args, Names na
 // ---- unknown ops ----
 
 Item elab_unknown_call(Elab *e, const Expr *call) {
-    // Ops of the language that the table has no row for yet.
-    static const char *const later[] = {
-        "grouped_matmul", "conv_transpose2d", "interpolate",       "topk", "argsort",
-        "bincount",       "quantize_linear",  "dequantize_linear", NULL};
     const char *name = call->call.base->name;
-    for (uint32_t i = 0; later[i]; i++)
-        if (strcmp(later[i], name) == 0)
-            return elab_error(e, call->mark, "%s is not supported yet", name);
     elab_error(e, call->mark, "unknown op, fn or block %s", name);
     const char *near = scope_nearest(e, e->functions, name);
     if (!near) near = elab_nearest(name, op_names());
-    if (!near) near = elab_nearest(name, later);
     if (near) diag_help(e->diags, "did you mean %s?", near);
     return item_error();
 }

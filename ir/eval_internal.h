@@ -35,5 +35,12 @@ double eval_window(Eval *e, const Node *node, const int64_t *index);            
 double eval_gather(Eval *e, const Node *node, const int64_t *index);                // GATHER
 double eval_move(Eval *e, const Node *node, uint32_t result, const int64_t *index); // MOVE
 double eval_update(Eval *e, const Node *node, const int64_t *index);                // state update
+// Single ops of other classes than their file's.
+double eval_index(Eval *e, const Node *node, const int64_t *index); // one_hot, bincount, scatter
+double eval_conv_transpose(Eval *e, const Node *node, const int64_t *index);
+double eval_interpolate(Eval *e, const Node *node, const int64_t *index);
+double eval_grouped_matmul(Eval *e, const Node *node, const int64_t *index);
+double eval_quantize(Eval *e, const Node *node, const int64_t *index); // and dequantize
+void eval_sort_row(Eval *e, const Node *node, const int64_t *index, EvalSlot *slot);
 // Writes all elements of the row (group of elements that depend on each other) through index.
 void eval_row(Eval *e, const Node *node, const int64_t *index, EvalSlot *slot);

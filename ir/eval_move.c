@@ -19,13 +19,27 @@ static double fill_value(Eval *e, const Attr *value, DType dtype) {
     return number_cast(dtype, number);
 }
 
+// The element of an axis that a border shows at `at`.
+static int64_t inside(const char *mode, int64_t at, int64_t size) {
+    if (strcmp(mode, "edge") == 0) return at < 0 ? 0 : at < size ? at : size - 1;
+    if (strcmp(mode, "reflect") == 0) return at < 0 ? -at : at < size ? at : 2 * (size - 1) - at;
+    return at;
+}
+
+static double triangle_element(Eval *e, const Node *node, const int64_t *index) {
+    int rank = eval_shape_of(e, node->operand[0])->rank;
+    int64_t above = index[rank - 1] - index[rank - 2] - eval_dim(e, node->attr[0].size);
+    bool kept = node->op == OP_TRIL ? above <= 0 : above >= 0;
+    return kept ? eval_at(e, node->operand[0], index) : 0;
+}
+
 static double pad_element(Eval *e, const Node *node, const int64_t *index) {
     const Tensor *x = eval_shape_of(e, node->operand[0]);
     int64_t own[RANK_MAX];
     for (int i = 0; i < x->rank; i++) {
         Dim before, after;
         attr_pair_of(&node->attr[0], (uint32_t)i, &before, &after);
-        own[i] = index[i] - eval_dim(e, before);
+        own[i] = inside(node->attr[2].s, index[i] - eval_dim(e, before), x->size[i]);
         if (own[i] < 0 || own[i] >= x->size[i]) return fill_value(e, &node->attr[1], x->dtype);
     }
     return eval_at(e, node->operand[0], own);
@@ -104,6 +118,12 @@ static void simple_index(Eval *e, const Node *node, uint32_t result, const Tenso
     case OP_TILE:
         for (int i = 0; i < x->rank; i++) own[i] = x->size[i] ? index[i] % x->size[i] : 0;
         break;
+    case OP_ROLL: {
+        int64_t size = x->size[a[1].i], at = (index[a[1].i] - eval_dim(e, a[0].size)) % size;
+        own[a[1].i] = at < 0 ? at + size : at;
+        break;
+    }
+    case OP_REPEAT_INTERLEAVE: own[a[1].i] /= eval_dim(e, a[0].size); break;
     case OP_SLICE:
         for (int i = 0; i < x->rank; i++) {
             own[i] = eval_dim(e, a[0].sizes.at[i]) + index[i] * attr_int_of(&a[2], (uint32_t)i);
@@ -117,6 +137,8 @@ double eval_move(Eval *e, const Node *node, uint32_t result, const int64_t *inde
     int64_t own[RANK_MAX];
     switch (node->op) {
     case OP_PAD: return pad_element(e, node, index);
+    case OP_TRIL:
+    case OP_TRIU: return triangle_element(e, node, index);
     case OP_UNFOLD: return unfold_element(e, node, index);
     case OP_CONCAT:
     case OP_STACK: return joined_element(e, node, index);

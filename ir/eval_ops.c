@@ -206,6 +206,7 @@ double eval_contract(Eval *e, const Node *node, const int64_t *index) {
     switch (node->op) {
     case OP_CONTRACT: return contract_element(e, node, index);
     case OP_MATMUL: return matmul_element(e, node, index);
+    case OP_GROUPED_MATMUL: return eval_grouped_matmul(e, node, index);
     default: return linear_element(e, node, index);
     }
 }
@@ -297,6 +298,8 @@ double eval_window(Eval *e, const Node *node, const int64_t *index) {
     case OP_MAX_POOL2D:
     case OP_AVG_POOL2D: return pool_element(e, node, index);
     case OP_ADAPTIVE_AVG_POOL2D: return adaptive_element(e, node, index);
+    case OP_CONV_TRANSPOSE2D: return eval_conv_transpose(e, node, index);
+    case OP_INTERPOLATE: return eval_interpolate(e, node, index);
     default: return conv_element(e, node, index);
     }
 }
@@ -313,6 +316,7 @@ double eval_gather(Eval *e, const Node *node, const int64_t *index) {
         at[1] = index[ids->rank];
         return at[0] < 0 || at[0] >= weight->size[0] ? 0 : eval_at(e, node->operand[1], at);
     }
+    if (node->op != OP_TAKE && node->op != OP_TAKE_ALONG_AXIS) return eval_index(e, node, index);
     const Tensor *x = eval_shape_of(e, node->operand[0]);
     const Tensor *indices = eval_shape_of(e, node->operand[1]);
     int axis = (int)node->attr[0].i;

@@ -239,6 +239,11 @@ void eval_row(Eval *e, const Node *node, const int64_t *index, EvalSlot *slot) {
     case OP_RMS_NORM: norm_row(e, node, index, slot); break;
     case OP_GROUP_NORM: group_norm_row(e, node, index, slot); break;
     case OP_BATCH_NORM: batch_norm_element(e, node, index, slot); break;
+    case OP_SORT:
+    case OP_ARGSORT:
+    case OP_TOPK: eval_sort_row(e, node, index, slot); break;
+    case OP_QUANTIZE_LINEAR:
+    case OP_DEQUANTIZE_LINEAR: put(e, slot, index, eval_quantize(e, node, index)); break;
     case OP_ROTARY_EMBEDDING: rotary_element(e, node, index, slot); break;
     case OP_ATTENTION: attention_row(e, node, index, slot); break;
     default:

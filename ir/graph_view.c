@@ -2,6 +2,7 @@
 #include "ir/graph.h"
 
 #include <assert.h>
+#include <string.h>
 
 // One axis of a tile: the repetitions are an outer digit of stride 0.
 static bool tile_view(DimTable *dims, const Node *node, const View *view, View *out) {
@@ -57,6 +58,7 @@ static bool axis_moves(DimTable *dims, const Node *node, const Type *type, View 
                               node->attr[2].ints.at[axis], type->size[axis], &next);
             break;
         default: // OP_PAD
+            if (strcmp(node->attr[2].s, "constant") != 0) return false;
             attr_pair_of(&node->attr[0], axis, &before, &after);
             if (dim_is(dims, before, 0) && dim_is(dims, after, 0)) continue;
             good = view_pad(dims, view, axis, before, after, scalar_value(&node->attr[1]), &next);

@@ -77,6 +77,36 @@ bool infer_linear(OpCall *call) {
     return true;
 }
 
+bool infer_grouped_matmul(OpCall *call) {
+    const Type *x = &call->operand[0], *weight = &call->operand[1];
+    DType dtype;
+    if (!infer_rank(call, 0, 2) || !infer_rank(call, 1, 3) || !infer_index_dtype(call, 2) ||
+        !infer_is_vector(call, 2, weight->size[0]) || !infer_sum_dtype(call, &dtype)) {
+        return false;
+    }
+    if (!infer_equal(call, last(x), last(weight))) {
+        return infer_error(call, "inner sizes differ: %s and %s", infer_size_text(call, last(x)),
+                           infer_size_text(call, last(weight)));
+    }
+    if (infer_has(call, 3)) {
+        const Type *bias = &call->operand[3];
+        if (bias->dtype != dtype && bias->dtype != x->dtype) {
+            return infer_error(call, "%s must be %s, not %s", infer_operand_name(call, 3),
+                               dtype_name(x->dtype), dtype_name(bias->dtype));
+        }
+        if (!infer_rank(call, 3, 2)) return false;
+        if (!same_shape(call, bias, weight, 2)) {
+            return infer_error(call, "%s must have the shape [%s, %s]", infer_operand_name(call, 3),
+                               infer_size_text(call, weight->size[0]),
+                               infer_size_text(call, weight->size[1]));
+        }
+    }
+    *call->result = *x;
+    call->result->dtype = dtype;
+    call->result->size[1] = weight->size[1];
+    return true;
+}
+
 bool infer_contract(OpCall *call) {
     const Type *x = &call->operand[0], *y = &call->operand[1];
     int64_t batch = infer_attr(call, "batch")->i, k = infer_attr(call, "k")->i;

@@ -187,6 +187,35 @@ bool infer_split(OpCall *call) {
     return true;
 }
 
+// Whether an axis has the elements that a border of `width` repeats.
+static bool pad_source(OpCall *call, Dim size, Dim width) {
+    const char *mode = infer_attr(call, "mode")->s;
+    if (strcmp(mode, "constant") == 0 || dim_is(call->dims, width, 0)) return true;
+    Dim one = dim_const(call->dims, 1);
+    bool mirrored = strcmp(mode, "reflect") == 0;
+    Dim needs = mirrored ? dim_add(call->dims, width, one) : one;
+    if (infer_require(call, needs, DIM_LE, size, "a border needs % elements, the axis has %"))
+        return true;
+    return infer_error(call, "a border of %s needs %s elements, the axis has %s",
+                       infer_size_text(call, width), infer_size_text(call, needs),
+                       infer_size_text(call, size));
+}
+
+bool infer_repeat_interleave(OpCall *call) {
+    if (!infer_same_axis(call)) return false;
+    Dim repeats = infer_attr(call, "repeats")->size;
+    if (!infer_require(call, repeats, DIM_GE, dim_const(call->dims, 0), "repeats % is negative"))
+        return infer_error(call, "repeats must not be negative");
+    Dim *size = &call->result->size[infer_attr(call, "axis")->i];
+    *size = dim_mul(call->dims, *size, repeats);
+    return true;
+}
+
+bool infer_triangle(OpCall *call) {
+    *call->result = call->operand[0];
+    return infer_rank_at_least(call, 0, 2);
+}
+
 bool infer_pad(OpCall *call) {
     const Type *x = &call->operand[0];
     const Attr *widths = infer_attr(call, "widths");
@@ -200,6 +229,8 @@ bool infer_pad(OpCall *call) {
     for (unsigned axis = 0; axis < x->rank; axis++) {
         Dim before, after;
         attr_pair_of(widths, axis, &before, &after);
+        if (!pad_source(call, x->size[axis], before) || !pad_source(call, x->size[axis], after))
+            return false;
         if (!infer_require(call, before, DIM_GE, zero, "width % is negative") ||
             !infer_require(call, after, DIM_GE, zero, "width % is negative")) {
             return infer_error(call, "widths must not be negative");

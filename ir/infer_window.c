@@ -134,6 +134,71 @@ bool infer_conv(OpCall *call) {
     return true;
 }
 
+// One number, or one an axis, none negative; several equal ones become one.
+static bool not_negative(OpCall *call, const char *name) {
+    Attr *attr = infer_attr(call, name);
+    if (attr->ints.n != 1 && attr->ints.n != SPATIAL_MAX)
+        return infer_error(call, "%s must be one number or %d", name, SPATIAL_MAX);
+    for (uint32_t i = 0; i < attr->ints.n; i++)
+        if (attr->ints.at[i] < 0) return infer_error(call, "%s must not be negative", name);
+    if (attr->ints.n == SPATIAL_MAX && attr->ints.at[0] == attr->ints.at[1]) attr->ints.n = 1;
+    return true;
+}
+
+bool infer_conv_transpose(OpCall *call) {
+    DimTable *dims = call->dims;
+    const Type *x = &call->operand[0], *weight = &call->operand[1];
+    int64_t groups = infer_attr(call, "groups")->i;
+    if (!infer_rank(call, 0, 4) || !infer_rank(call, 1, 4) || !infer_positive(call, "stride", 2) ||
+        !infer_positive(call, "dilation", 2) || !not_negative(call, "output_padding"))
+        return false;
+    if (!infer_equal(call, x->size[1], weight->size[0])) {
+        return infer_error(call, "channels differ: %s and %s", infer_size_text(call, x->size[1]),
+                           infer_size_text(call, weight->size[0]));
+    }
+    if (groups < 1 || !dim_divides(dims, groups, x->size[1])) {
+        return infer_error(call, "%s channels do not divide into %lld groups",
+                           infer_size_text(call, x->size[1]), (long long)groups);
+    }
+    Window window[SPATIAL_MAX];
+    for (unsigned i = 0; i < SPATIAL_MAX; i++) {
+        window[i] = (Window){.input = x->size[2 + i],
+                             .kernel = weight->size[2 + i],
+                             .stride = attr_int_of(infer_attr(call, "stride"), i),
+                             .dilation = attr_int_of(infer_attr(call, "dilation"), i)};
+    }
+    if (!padding(call, window, SPATIAL_MAX)) return false;
+    *call->result = *x;
+    call->result->size[1] = dim_mul(dims, weight->size[1], dim_const(dims, groups));
+    if (infer_has(call, 2) && !infer_is_vector(call, 2, call->result->size[1])) return false;
+    Dim one = dim_const(dims, 1);
+    for (unsigned i = 0; i < SPATIAL_MAX; i++) {
+        Dim extra = dim_const(dims, attr_int_of(infer_attr(call, "output_padding"), i));
+        Dim last =
+            dim_mul(dims, dim_sub(dims, window[i].input, one), dim_const(dims, window[i].stride));
+        Dim size = dim_add(dims, dim_add(dims, last, extent(call, &window[i])), extra);
+        size = dim_sub(dims, size, dim_add(dims, window[i].before, window[i].after));
+        call->result->size[2 + i] = size;
+    }
+    return true;
+}
+
+bool infer_interpolate(OpCall *call) {
+    const Attr *size = infer_attr(call, "size");
+    if (!infer_rank(call, 0, 4)) return false;
+    if (size->sizes.n != 2) return infer_error(call, "size must be [height, width]");
+    *call->result = call->operand[0];
+    for (unsigned i = 0; i < 2; i++) {
+        Dim one = dim_const(call->dims, 1);
+        if (!infer_require(call, size->sizes.at[i], DIM_GE, one, "size % is not positive") ||
+            !infer_require(call, call->operand[0].size[2 + i], DIM_GE, one,
+                           "an image of size % has no pixels"))
+            return infer_error(call, "sizes must be at least 1");
+        call->result->size[2 + i] = size->sizes.at[i];
+    }
+    return true;
+}
+
 bool infer_pool(OpCall *call) {
     const Type *x = &call->operand[0];
     bool dilated = op_attr_index(call->op, "dilation") >= 0;

@@ -87,5 +87,5 @@ uint32_t op_required_operands(const OpInfo *op) {
 }
 
 bool op_is_view(const OpInfo *op) {
-    return op->class == OC_MOVE && !op->operand[0].variadic;
+    return op->class == OC_MOVE && op->gone_by == STAGE_NEVER && !op->operand[0].variadic;
 }

@@ -227,6 +227,24 @@ ValueId build_pad(Builder *b, ValueId x, uint32_t axis, Dim before, Dim after) {
     return unary(b, "pad", x, &attrs);
 }
 
+ValueId build_flip(Builder *b, const char *part, ValueId x, uint32_t axis) {
+    Attrs attrs = attrs_of(b, OP_FLIP);
+    int64_t axes[] = {axis};
+    set(&attrs, "axis", attr_ints(axes, 1));
+    return unary(b, part, x, &attrs);
+}
+
+ValueId build_where(Builder *b, const char *part, ValueId cond, ValueId x, ValueId y) {
+    return build_op(b, OP_WHERE, part, (ValueId[]){cond, x, y}, 3, NULL);
+}
+
+ValueId build_gather(Builder *b, OpId op, const char *part, ValueId x, ValueId index,
+                     uint32_t axis) {
+    Attrs attrs = attrs_of(b, op);
+    set(&attrs, "axis", attr_int(axis));
+    return build_op(b, op, part, (ValueId[]){x, index}, 2, attrs.at);
+}
+
 ValueId build_unfold(Builder *b, ValueId x, WindowAxis window, double value) {
     if (b->failed || !x) return 0;
     Attrs attrs = attrs_of(b, OP_UNFOLD);

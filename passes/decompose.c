@@ -3,6 +3,8 @@
 // expand_dims.
 #include "passes/decompose.h"
 
+#include <string.h>
+
 DType decompose_inner(DType dtype) {
     if (dtype_is_float(dtype)) return DT_F32;
     return dtype == DT_I8 || dtype == DT_U8 ? DT_I32 : dtype;
@@ -148,6 +150,22 @@ static DecomposeFn *rule_of(const Graph *g, const Node *node) {
     case OP_FULL: return node->inline_view ? NULL : decompose_full;
     case OP_TILE: return decompose_tile;
     case OP_CONCAT: return decompose_concat;
+    case OP_PAD: return strcmp(build_attr(node, "mode")->s, "constant") == 0 ? NULL : decompose_pad;
+    case OP_ROLL: return decompose_roll;
+    case OP_REPEAT_INTERLEAVE: return decompose_repeat_interleave;
+    case OP_TRIL:
+    case OP_TRIU: return decompose_triangle;
+    case OP_ONE_HOT: return decompose_one_hot;
+    case OP_SORT:
+    case OP_ARGSORT: return decompose_sort;
+    case OP_BINCOUNT: return decompose_bincount;
+    case OP_SCATTER_ELEMENTS: return decompose_scatter_elements;
+    case OP_SCATTER_ND: return decompose_scatter_nd;
+    case OP_CONV_TRANSPOSE2D: return decompose_conv_transpose;
+    case OP_INTERPOLATE: return decompose_interpolate;
+    case OP_GROUPED_MATMUL: return decompose_grouped_matmul;
+    case OP_QUANTIZE_LINEAR: return decompose_quantize;
+    case OP_DEQUANTIZE_LINEAR: return decompose_dequantize;
     case OP_STACK: return decompose_stack;
     default: return op_info(node->op)->class == OC_REDUCE ? decompose_reduce : NULL;
     }
@@ -160,6 +178,10 @@ static bool decompose_node(Rewrite *rewrite, NodeId id, bool *done) {
     if (node->op == OP_SPLIT) {
         *done = true;
         return split(rewrite, &b, node);
+    }
+    if (node->op == OP_TOPK) {
+        *done = true;
+        return decompose_topk(rewrite, &b, node);
     }
     DecomposeFn *rule = rule_of(rewrite->from, node);
     if (!rule) return true;

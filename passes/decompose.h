@@ -16,6 +16,12 @@ DecomposeFn decompose_max_pool, decompose_avg_pool, decompose_adaptive_pool;
 DecomposeFn decompose_rotary;
 DecomposeFn decompose_reduce, decompose_mean, decompose_cumsum, decompose_tile, decompose_concat,
     decompose_stack;
+DecomposeFn decompose_pad, decompose_roll, decompose_repeat_interleave, decompose_triangle,
+    decompose_one_hot;
+DecomposeFn decompose_sort, decompose_bincount, decompose_scatter_elements, decompose_scatter_nd;
+DecomposeFn decompose_conv_transpose, decompose_interpolate, decompose_grouped_matmul;
+DecomposeFn decompose_quantize, decompose_dequantize;
+bool decompose_topk(Rewrite *rewrite, Builder *b, const Node *node); // sets both results
 
 // Shared pieces.
 
@@ -28,9 +34,15 @@ ValueId decompose_spread(Builder *b, const char *part, ValueId x, uint32_t rank,
 // A sum of products with an optional bias, rounded once to dtype. bias already broadcasts.
 ValueId decompose_products(Builder *b, ValueId x, ValueId y, ValueId bias, int64_t batch, int64_t k,
                            DType dtype);
-// Parts joined along an axis. single: which of them nothing else reads (NULL: all), so that what
-// computes them may become part of the join.
-ValueId decompose_join(Builder *b, const ValueId *part, const bool *single, uint32_t parts,
-                       uint32_t axis);
+// Parts joined along an axis. name: of the result (NULL: the builder's). single: which of them
+// nothing else reads (NULL: all), so that what computes them may become part of the join.
+ValueId decompose_join(Builder *b, const char *name, const ValueId *part, const bool *single,
+                       uint32_t parts, uint32_t axis);
+// Each element `repeats` times in a row along an axis.
+ValueId decompose_spread_axis(Builder *b, ValueId x, uint32_t axis, Dim repeats);
+// The index along an axis, as i32 of the given shape.
+ValueId decompose_counter(Builder *b, uint32_t axis, uint32_t rank, const Dim *size);
+// An axis exchanged with the last.
+ValueId decompose_last_axis(Builder *b, const char *part, ValueId x, uint32_t axis);
 // Casts `x` to the dtype of the node's result and gives it the builder's name.
 ValueId decompose_finish(Builder *b, ValueId x, DType dtype);

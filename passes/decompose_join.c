@@ -56,8 +56,8 @@ static ValueId lift(Builder *b, ValueId value, const Padding *padding, bool maps
     return build_like(b, &node, "lifted", operand);
 }
 
-ValueId decompose_join(Builder *b, const ValueId *part, const bool *single, uint32_t parts,
-                       uint32_t axis) {
+ValueId decompose_join(Builder *b, const char *name, const ValueId *part, const bool *single,
+                       uint32_t parts, uint32_t axis) {
     DimTable *dims = b->g->dims;
     Type type = build_type(b, part[0]);
     Dim zero = dim_const(dims, 0), total = zero;
@@ -78,8 +78,7 @@ ValueId decompose_join(Builder *b, const ValueId *part, const bool *single, uint
         ValueId padded = lift(b, part[i], &padding, maps);
         if (i + 1 < parts) {
             ValueId here = build_map2(b, OP_LESS, "here", index, build_size(b, DT_I32, stop));
-            padded = build_op(b, OP_WHERE, i ? "part" : NULL, (ValueId[]){here, padded, joined}, 3,
-                              NULL);
+            padded = build_where(b, i ? "part" : name, here, padded, joined);
         }
         joined = padded;
         stop = start;
@@ -97,7 +96,7 @@ static ValueId join_operands(Rewrite *rewrite, Builder *b, const Node *node, boo
         single[i] = uses[node->operand[i]] == 1;
         if (expand) part[i] = build_expand(b, "part", part[i], axis);
     }
-    return decompose_join(b, part, single, node->operands, axis);
+    return decompose_join(b, NULL, part, single, node->operands, axis);
 }
 
 ValueId decompose_concat(Rewrite *rewrite, Builder *b, const Node *node) {

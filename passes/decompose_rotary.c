@@ -54,5 +54,5 @@ ValueId decompose_rotary(Rewrite *rewrite, Builder *b, const Node *node) {
     y = build_cast(b, rest || type.dtype != DT_F32 ? "round" : NULL, y, type.dtype);
     Dim flat[4] = {type.size[0], type.size[1], type.size[2], size};
     y = build_reshape(b, rest ? "flat" : NULL, y, 4, flat);
-    return rest ? decompose_join(b, (ValueId[]){y, rest}, NULL, 2, 3) : y;
+    return rest ? decompose_join(b, NULL, (ValueId[]){y, rest}, NULL, 2, 3) : y;
 }

@@ -3,11 +3,30 @@
 // writes them anew.
 #include "passes/build.h"
 
-// Whether a declaration has its value by then: not if a size given at run time stands in it.
-static bool declared_early(const Graph *g, const Node *node) {
-    if (node->op == OP_FULL) return !build_attr(node, "value")->is_size;
-    if (node->op == OP_ARANGE) return dim_is_const(g->dims, build_attr(node, "start")->size, NULL);
-    return node->op == OP_PARAM || node->op == OP_CONST;
+static bool sizes_known(const Graph *g, const Attr *attr) {
+    for (uint32_t i = 0; i < attr->sizes.n; i++)
+        if (!dim_is_const(g->dims, attr->sizes.at[i], NULL)) return false;
+    return true;
+}
+
+// Whether no size given at run time stands in the attributes: as a number, a bound of a slice, ...
+static bool attributes_known(const Graph *g, const Node *node) {
+    const OpInfo *op = op_info(node->op);
+    for (uint32_t i = 0; i < op->attrs; i++) {
+        const Attr *attr = &node->attr[i];
+        AttrKind kind = op->attr[i].kind;
+        if (!attr->present) continue;
+        bool size = kind == ATTR_SIZE || (kind == ATTR_SCALAR && attr->is_size);
+        if (size && !dim_is_const(g->dims, attr->size, NULL)) return false;
+        if ((kind == ATTR_SIZES || kind == ATTR_PAIRS) && !sizes_known(g, attr)) return false;
+    }
+    return true;
+}
+
+// Whether a declaration has its value by then.
+static bool declared_early(const Node *node) {
+    return node->op == OP_FULL || node->op == OP_ARANGE || node->op == OP_PARAM ||
+           node->op == OP_CONST;
 }
 
 // Whether all that the body reads from outside is ready, and no size is known at run time only.
@@ -15,7 +34,7 @@ static bool body_ready(const Graph *g, const Node *fused, bool *ready) {
     const Region *body = &g->regions.at[fused->body];
     for (uint32_t i = 0; i < body->nodes.len; i++) {
         const Node *node = graph_node(g, body->nodes.at[i]);
-        if (op_info(node->op)->class == OC_STATE) return false;
+        if (op_info(node->op)->class == OC_STATE || !attributes_known(g, node)) return false;
         for (uint32_t j = 0; j < node->operands; j++)
             if (node->operand[j] && !ready[node->operand[j]]) return false;
         for (uint32_t j = 0; j < node->results; j++) {
@@ -48,7 +67,8 @@ static bool prepare_node(Rewrite *rewrite, NodeId id, bool *done) {
     const Prepare *known = rewrite->user;
     bool *ready = known->ready;
     if (node->kind == NODE_OP && node->results) {
-        bool early = declared_early(rewrite->from, node) || node->inline_view;
+        bool early = declared_early(node) || node->inline_view;
+        early &= attributes_known(rewrite->from, node);
         for (uint32_t i = 0; i < node->operands; i++)
             early &= !node->operand[i] || ready[node->operand[i]];
         for (uint32_t i = 0; i < node->results; i++) ready[node->result[i]] |= early;

@@ -86,6 +86,6 @@ model m {
 #| arguments.adp:24:10: error: pad: widths must have one [before, after] for each of the 4 axes
 #|    24 |     c1 = pad(x, 1)
 #|       |          ^~~ ~ [N, 4, 8, 8] f32
-#| arguments.adp:25:10: error: topk is not supported yet
+#| arguments.adp:25:10: error: 2 results for one name
 #|    25 |     c2 = topk(x, 3)
-#|       |          ^~~~
+#|       |          ^~~~~~~~~~

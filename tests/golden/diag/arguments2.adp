@@ -37,9 +37,10 @@ model m {
 #| arguments2.adp:10:10: error: slice is no op of model files
 #|    10 |     c7 = slice(x)
 #|       |          ^~~~~
-#| arguments2.adp:11:10: error: quantize_linear is not supported yet
+#| arguments2.adp:11:10: error: quantize_linear: x must have the shape [4]
 #|    11 |     c8 = quantize_linear(x, x)
-#|       |          ^~~~~~~~~~~~~~~
+#|       |          ^~~~~~~~~~~~~~~ ~  ~ [N, 4, 8, 8] f32
+#|       |                          [N, 4, 8, 8] f32
 #| arguments2.adp:12:10: error: take needs axis
 #|    12 |     c9 = take(x, t)
 #|       |          ^~~~
