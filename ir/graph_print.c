@@ -499,9 +499,12 @@ static void put_message(Printer *p, const Assertion *assertion) {
             c++;
         } else if (*c == '%') {
             assert(arg < assertion->args);
-            text_put(&text, "{");
-            dim_print(p->g->dims, assertion->arg[arg++], &text);
-            text_put(&text, "}");
+            Dim size = assertion->arg[arg++];
+            bool constant =
+                dim_is_const(p->g->dims, size, NULL); // as text that reads back the same
+            if (!constant) text_put(&text, "{");
+            dim_print(p->g->dims, size, &text);
+            if (!constant) text_put(&text, "}");
         } else {
             if (*c == '{' || *c == '}') text_write(&text, c, 1);
             text_write(&text, c, 1);

@@ -24,6 +24,7 @@ void hazards_barrier(Hazards *h);
 bool hazards_add(Hazards *h, HazardRange range, uint32_t *other);
 
 // Values of the dims to check claims at: point 0 has every dim at its lower bound, 1 at its upper
-// (at most a billion), others between. Trips are at their lower bounds.
+// (at most a billion), others between. Trips are at their lower bounds. False where the asserts of
+// the graph refuse these values: no run has them.
 enum { SAMPLE_POINTS = 5 };
-void sample_point(const DimTable *dims, unsigned point, int64_t *symbols);
+bool sample_point(const Graph *g, unsigned point, int64_t *symbols);

@@ -312,7 +312,7 @@ bool plan_verify(const Plan *plan, Diags *diags) {
     if (v->good) check_places(v);
     Life *lives = v->good ? find_lives(v) : NULL;
     for (unsigned point = 0; point < SAMPLE_POINTS && v->good; point++) {
-        sample_point(v->g->dims, point, v->symbols);
+        if (!sample_point(v->g, point, v->symbols)) continue;
         for (uint32_t i = 0; i < plan->placements.len && v->good; i++)
             check_placement(v, &plan->placements.at[i]);
         if (v->good) check_overlaps(v, lives);

@@ -159,7 +159,7 @@ bool program_verify(const Program *program, Diags *diags) {
         if (program->run.at[i].alternatives.len > most) most = program->run.at[i].alternatives.len;
     for (unsigned point = 0; point < SAMPLE_POINTS; point++)
         for (uint32_t alternative = 0; alternative < most && v->good; alternative++) {
-            sample_point(v->g->dims, point, v->symbols);
+            if (!sample_point(v->g, point, v->symbols)) continue;
             check_hazards(v, alternative);
         }
     bool good = v->good;

@@ -204,7 +204,9 @@ bool lower_finish(Lower *l, Dim workgroups, Dim flops) {
                          .bytes = lower_traffic(l),
                          .arg = l->args.at,
                          .args = l->args.len};
-    Dim one = dim_const(l->dims, 1);
+    Dim one = dim_const(l->dims, 1), zero = dim_const(l->dims, 0);
+    if (dim_bounds(l->dims, workgroups).lo < 0) // sizes are not; their product's bounds are wider
+        workgroups = dim_max(l->dims, workgroups, zero);
     dispatch.grid[0] = workgroups, dispatch.grid[1] = one, dispatch.grid[2] = one;
     int64_t limit = l->plan->target.max_grid[0];
     if (dim_bounds(l->dims, workgroups).hi > limit) {

@@ -10,6 +10,13 @@ static bool address_is_one(Lower *l, Dim dim) {
     return dim_is(l->dims, dim, 1);
 }
 
+// A size to divide an index by. Where it is 0 there is nothing to read, but guards decide that
+// after the division.
+static KVal address_divisor(Lower *l, Dim size) {
+    if (dim_bounds(l->dims, size).lo < 1) size = dim_max(l->dims, size, dim_const(l->dims, 1));
+    return lower_dim(l, size);
+}
+
 // Value of each digit for the point; digits of size 1 are 0.
 static void address_digits(Lower *l, const View *view, const Point *point, KVal *digit) {
     for (int d = view->digits - 1; d >= 0;) {
@@ -26,7 +33,7 @@ static void address_digits(Lower *l, const View *view, const Point *point, KVal 
             } else if (d == outermost) {
                 digit[d] = rest;
             } else {
-                KVal divisor = lower_dim(l, size);
+                KVal divisor = address_divisor(l, size);
                 digit[d] = k_urem(l->b, rest, divisor);
                 rest = k_udiv(l->b, rest, divisor);
             }
@@ -112,7 +119,7 @@ static Lanes address_lanes(Lower *l, const View *view, const Point *point) {
 
 void lower_split(Lower *l, KVal index, uint8_t rank, const Dim *size, KVal *out) {
     for (uint8_t a = rank; a-- > 1;) {
-        KVal divisor = lower_dim(l, size[a]);
+        KVal divisor = address_divisor(l, size[a]);
         out[a] = k_urem(l->b, index, divisor);
         index = k_udiv(l->b, index, divisor);
     }
