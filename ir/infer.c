@@ -271,6 +271,7 @@ static const char *set_text(DtypeSet set) {
     switch ((unsigned)set) {
     case DS_FLOAT: return "a float (f32, f16, bf16)";
     case DS_ARITH: return "f32, f16, bf16, i32 or u32";
+    case DS_INT | DS_STORE: return "i32, i8 or u8";
     case DS_LOGIC: return "bool";
     case DS_ARITH | DS_STORE: return "a number";
     default: return "a dtype of version 1";

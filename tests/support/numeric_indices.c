@@ -96,7 +96,7 @@ static const NumericCase cases[] = {
      "output b = scatter_elements(any_x.mT, index_i.mT, any_u.mT, axis=1)\n",
      {BITS}},
     {"scatter_nd",
-     "f32 i32",
+     "f32 f16 i32",
      "1 1; 2 3; 7 5; 33 16",
      "dim N in 1..=80; dim M in 1..=80\n"
      "input x : [4, 3, N] $T; input index_i : [M, 2] i32; input u : [M, N] $T\n"
@@ -116,6 +116,12 @@ static const NumericCase cases[] = {
      "output a = grouped_matmul(x, w, o); output c = grouped_matmul(x, w, cumsum(pos_o, 0), b)\n"
      "output d = grouped_matmul(x, w, o, b, dtype=f32)\n",
      {.sums = 80, .rounds = 2}},
+    {"grouped_matmul of integers", "i32 i8", "1 1; 2 3; 7 5; 33 16; 65 3",
+     "dim N in 1..=80; dim M in 1..=80\n"
+     "input x : [N, M] $T; input w : [5, 7, M] $T; input b : [5, 7] $T\n"
+     "const o : [5] i32 = [2, 2, 9, 30, 60]\n"
+     "output a = grouped_matmul(x, w, o); output c = grouped_matmul(x, w, o, b)\n",
+     EXACT},
     {"mixture of experts",
      "f32",
      "1; 2; 7; 33",

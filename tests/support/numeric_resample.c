@@ -44,7 +44,7 @@ static const NumericCase cases[] = {
      "output s = x[0, 0, 0, :1] + sum(full([5000], 1, $T) * cast(arange(0, 5000), $T))\n",
      {.absolute = 0x1p-15, .ulps = 16}},
     {"quantise",
-     "f32 f16",
+     "f32 f16 bf16",
      "1; 2; 7; 33",
      "dim N in 1..=80\n"
      "input near_x : [N, 6] $T; const s : $T = 0.125; const t : [6] $T = [1, 2, 0.5, 4, 0.25, 8]\n"

@@ -124,7 +124,7 @@ static void test_asserts(void **state) {
                       "    dim P in 0..=511\n"
                       "    dim S in 1..=512\n"
                       "    assert P + S <= 512, \"slice: slice end {P + S} is outside an axis of "
-                      "{512}\"\n"
+                      "512\"\n"
                       "    input x : [512] f32\n"
                       "    output y : [512] f32 = exp(x)\n"
                       "}\n");
