@@ -14,7 +14,7 @@
 #include "ir/number.h"
 #include "tests/support/device_check.h"
 
-enum { POINTS = 1 << 16, ROUNDS = 4 };
+enum { POINTS = 1 << 16, ROUNDS = 2 };
 
 // What is allowed at x: so many ulp of the result, or so much absolute error, whichever is more.
 typedef struct Room {

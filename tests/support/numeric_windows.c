@@ -17,7 +17,7 @@ static const NumericCase cases[] = {
      "output d = conv1d(x, v, b, groups=2, dilation=2, padding=[[3, 1]])\n",
      {SUMS}},
     {"conv2d",
-     "f32 f16 bf16",
+     "f32 f16",
      BATCH,
      "dim N in 1..=8\n"
      "input x : [N, 3, 13, 11] $T; param w : [8, 3, 3, 3] $T; param b : [8] $T\n"
@@ -26,7 +26,7 @@ static const NumericCase cases[] = {
      "output e = conv2d(x, w, padding=\"same\", stride=[3, 2])\n",
      {SUMS}},
     {"conv2d of groups",
-     "f32 f16",
+     "f32",
      BATCH,
      "dim N in 1..=8\n"
      "input x : [N, 6, 9, 8] $T; param w : [4, 3, 3, 2] $T; param b : [4] $T\n"
@@ -50,7 +50,7 @@ static const NumericCase cases[] = {
      "output a = conv2d(x, w); output c = conv2d(x, w, padding=\"same\", stride=2)\n",
      {SUMS}},
     {"max_pool2d",
-     "f32 f16 i32 u32",
+     "f32 f16 bf16 i32",
      BATCH,
      "dim N in 1..=8\n"
      "input any_x : [N, 3, 9, 10] $T\n"
@@ -60,7 +60,7 @@ static const NumericCase cases[] = {
      "output e = max_pool2d(any_x, 3, stride=2, padding=\"same\")\n",
      {EXACT}},
     {"avg_pool2d",
-     FLOATS,
+     "f32 f16",
      BATCH,
      "dim N in 1..=8\n"
      "input x : [N, 3, 9, 10] $T\n"
@@ -78,7 +78,7 @@ static const NumericCase cases[] = {
      "output a = avg_pool2d(tanh(h * 0.1), 2); output c = max_pool2d(relu(h), 2)\n",
      {.sums = 400, .absolute = 0x1p-18, .rounds = 1}},
     {"adaptive_avg_pool2d",
-     FLOATS,
+     "f32 f16",
      BATCH,
      "dim N in 1..=8\n"
      "input x : [N, 3, 9, 10] $T\n"
@@ -86,7 +86,7 @@ static const NumericCase cases[] = {
      "output c = adaptive_avg_pool2d(x, [4, 7]); output d = adaptive_avg_pool2d(x, [9, 10])\n",
      {.sums = 100}},
     {"windows over special values",
-     "f32 f16",
+     "f32",
      BATCH,
      "dim N in 1..=8\n"
      "input spike_x : [N, 3, 9, 8] $T; param w : [4, 3, 3, 3] $T\n"
