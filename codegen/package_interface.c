@@ -38,13 +38,29 @@ static void put_dims(PackageWriter *w) {
     }
 }
 
+// One without a message says what does not hold.
+static StrRef assert_message(PackageWriter *w, const Assertion *assertion) {
+    if (assertion->message && *assertion->message) return package_string(w, assertion->message);
+    Text plain = {0}, text = {0};
+    graph_print_relation(w->graph, assertion, &plain);
+    for (const char *c = plain.data; *c; c++) {
+        if (*c == '%') text_put(&text, "%");
+        text_write(&text, c, 1);
+    }
+    text_put(&text, " does not hold");
+    StrRef ref = package_string(w, text.data);
+    text_free(&plain);
+    text_free(&text);
+    return ref;
+}
+
 static void put_asserts(PackageWriter *w) {
     for (uint32_t i = 0; i < w->graph->asserts.len; i++) {
         const Assertion *a = &w->graph->asserts.at[i];
         AdxAssert record = {.left = package_expr(w, a->left),
                             .right = package_expr(w, a->right),
                             .relation = a->relation,
-                            .message = package_string(w, a->message ? a->message : ""),
+                            .message = assert_message(w, a),
                             .first = package_count(w, ADX_REFS, sizeof(uint32_t)),
                             .count = a->args,
                             .file = package_string(w, a->loc.file ? a->loc.file : w->graph->file),

@@ -134,6 +134,24 @@ static bool relation_holds(int64_t a, DimRelation relation, int64_t b) {
     }
 }
 
+// The message, with the sizes in place; where there is none, what does not hold.
+static void assert_text(const Dims *d, const Assertion *assertion, Text *out) {
+    uint32_t next = 0;
+    for (const char *c = assertion->message ? assertion->message : ""; *c; c++) {
+        int64_t size;
+        if (c[0] == '%' && c[1] == '%')
+            text_write(out, c++, 1);
+        else if (*c != '%')
+            text_write(out, c, 1);
+        else if (next < assertion->args &&
+                 dim_eval(d->graph->dims, assertion->arg[next++], d->symbols, &size))
+            text_printf(out, "%" PRId64, size);
+    }
+    if (out->len) return;
+    graph_print_relation(d->graph, assertion, out);
+    text_put(out, " does not hold");
+}
+
 static void check_asserts(Dims *d) {
     const Graph *graph = d->graph;
     for (uint32_t i = 0; i < graph->asserts.len; i++) {
@@ -143,8 +161,11 @@ static void check_asserts(Dims *d) {
             dim_eval(graph->dims, assertion->right, d->symbols, &right) &&
             relation_holds(left, assertion->relation, right))
             continue;
-        diag_error(d->diags, nowhere, "line %u: assertion fails for these dims: %s",
-                   assertion->loc.line, assertion->message ? assertion->message : "");
+        Text text = {0};
+        assert_text(d, assertion, &text);
+        diag_error(d->diags, nowhere, "an assertion of the model does not hold: line %u: %s",
+                   assertion->loc.line, text.data);
+        text_free(&text);
         d->good = false;
     }
 }

@@ -195,3 +195,4 @@ bool graph_verify(const Graph *g, Diags *diags);
 
 // Text that parses back to the same graph (language.md section 11); first line `adept 1 ir`.
 void graph_print(const Graph *g, Text *out);
+void graph_print_relation(const Graph *g, const Assertion *assertion, Text *out); // "N % 2 == 0"

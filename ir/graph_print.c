@@ -517,16 +517,20 @@ static void put_message(Printer *p, const Assertion *assertion) {
     text_free(&text);
 }
 
-static void put_asserts(Printer *p) {
+void graph_print_relation(const Graph *g, const Assertion *assertion, Text *out) {
     static const char *const relation[] = {[DIM_EQ] = "==", [DIM_NE] = "!=", [DIM_LT] = "<",
                                            [DIM_LE] = "<=", [DIM_GT] = ">",  [DIM_GE] = ">="};
+    dim_print(g->dims, assertion->left, out);
+    text_printf(out, " %s ", relation[assertion->relation]);
+    dim_print(g->dims, assertion->right, out);
+}
+
+static void put_asserts(Printer *p) {
     for (uint32_t i = 0; i < p->g->asserts.len; i++) {
         const Assertion *assertion = &p->g->asserts.at[i];
         start_line(p);
         text_put(p->out, "assert ");
-        dim_print(p->g->dims, assertion->left, p->out);
-        text_printf(p->out, " %s ", relation[assertion->relation]);
-        dim_print(p->g->dims, assertion->right, p->out);
+        graph_print_relation(p->g, assertion, p->out);
         put_message(p, assertion);
         put_locs(p, &assertion->loc, 1);
         text_put(p->out, "\n");

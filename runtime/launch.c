@@ -281,7 +281,8 @@ static AdeptResult patch_one(const Launches *launches, const AdeptDevice *device
                              const Patch *patch, const VkDeviceAddress *inputs,
                              const VkDeviceAddress *outputs, uint8_t *block, AdeptError *error) {
     const Package *package = launches->package;
-    const int64_t *values = launches->values + (size_t)patch->values * package->count[ADX_DIMS];
+    const int64_t *values = launches->values; // NULL without dims
+    if (values) values += (size_t)patch->values * package->count[ADX_DIMS];
     int64_t value = (int64_t)patch->offset, bytes;
     VkDeviceAddress address;
     if (patch->expr != ADX_NONE && !expr_evaluate(package->exprs + patch->expr, values, &value))

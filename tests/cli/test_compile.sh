@@ -70,6 +70,12 @@ expect 1 compile $model --emit=spirv -o "$scratch/spirv2" --dim N=65
 err_has "N = 65"
 expect 2 compile $model --emit=sprv
 err_has "did you mean '--emit=spirv'?"
+# Thousands of ops take seconds, not minutes, though all are alive at once.
+awk 'BEGIN { print "adept 1\nmodel wide {\n    input x : [4, 16] f32\n    s = x"
+    for (i = 0; i < 3000; i++) print "    a" i " = x + " i ".5"
+    for (i = 0; i < 3000; i++) print "    s = s + sum(a" i ")"
+    print "    output y = s\n}" }' >"$scratch/wide.adp"
+timeout 60 "$adept" compile "$scratch/wide.adp" -o "$scratch/wide.adx" || fail "a wide graph: $?"
 expect 2 compile
 expect 2 compile a b
 expect 2 compile $model --dim N=2 -o "$scratch/g.adx"

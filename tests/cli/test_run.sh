@@ -55,6 +55,24 @@ done
 cmp "$scratch/state-0.npy" "$scratch/state-reference.npy" || fail "states differ"
 expect 2 run "$scratch/a.adx" --in x=$models/x.npy --target h200
 expect 2 run $model --in x=$models/x.npy --repeat 4294967297
+# Asserts say what they found, with a message of the model's or without one.
+cat >"$scratch/assert.adp" <<'END'
+adept 1
+model asserts {
+    dim N in 1..=64
+    dim P in 0..=9
+    input x : [N, 3] f32
+    assert P + N <= 10, "P {P} and N {N} are {100}% too large"
+    assert P % 2 == 0
+    output y = x
+}
+END
+for device in 0 reference; do
+    expect 1 run "$scratch/assert.adp" --device $device --in x=$models/x.npy --dim P=9
+    err_has "P 9 and N 2 are 100% too large"
+    expect 1 run "$scratch/assert.adp" --device $device --in x=$models/x.npy --dim P=1
+    err_has "P % 2 == 0 does not hold"
+done
 # A pipe without a writer is refused, not waited for.
 mkfifo "$scratch/pipe"
 expect 1 run "$scratch/pipe"
