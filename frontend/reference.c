@@ -273,8 +273,16 @@ static bool check_weight(const Fetch *f, const char *key, const WeightsEntry *en
     for (uint32_t i = 0; same && i < tensor->rank; i++)
         same = tensor->shape[i] == (uint64_t)out->size[i + stack];
     if (same && same_dtype(stored, (SafetensorsDType)tensor->dtype)) return true;
-    diag_error(f->diags, nowhere, "weight '%s' has another shape or dtype (%s) than declared (%s)",
-               key, safetensors_dtype_name((SafetensorsDType)tensor->dtype), dtype_name(stored));
+    Text text = {0};
+    text_printf(&text, "weight '%s' is [", key);
+    for (uint32_t i = stack; i < out->rank; i++)
+        text_printf(&text, "%s%" PRId64, i > stack ? ", " : "", out->size[i]);
+    text_printf(&text, "] %s, the file has [", dtype_name(stored));
+    for (uint32_t i = 0; i < tensor->rank; i++)
+        text_printf(&text, "%s%" PRIu64, i ? ", " : "", tensor->shape[i]);
+    diag_error(f->diags, nowhere, "%s] %s", text.data,
+               safetensors_dtype_name((SafetensorsDType)tensor->dtype));
+    text_free(&text);
     return false;
 }
 

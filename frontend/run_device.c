@@ -18,7 +18,9 @@ static int fail(const AdeptError *error) {
     default: break;
     }
     Text text = {0};
-    text_printf(&text, "%s: %s", adept_result_string(error->result), error->detail);
+    text_put(&text, adept_result_string(error->result));
+    if (error->result != ADEPT_ERROR_WEIGHTS) // each of which say() has printed
+        text_printf(&text, ": %s", error->detail);
     (void)cli_fail(code, text.data);
     text_free(&text);
     return code;

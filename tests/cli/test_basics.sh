@@ -33,4 +33,10 @@ if [ -c /dev/full ]; then
     [ "$code" = 1 ] || fail "help to a full disk: exit $code"
     err_has "No space left"
 fi
+# A closed stream is not taken by a file that is then written into.
+expect 0 compile tests/cli/models/elementwise.adp -o "$scratch/a.adx"
+"$adept" compile tests/cli/models/elementwise.adp -o "$scratch/b.adx" <&- >&- 2>&-
+cmp "$scratch/a.adx" "$scratch/b.adx" || fail "closed streams"
+"$adept" compile tests/cli/models/elementwise.adp --emit=graph >&- 2>"$scratch/err" &&
+    fail "a closed output is no error"
 finish

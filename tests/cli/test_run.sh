@@ -73,6 +73,19 @@ for device in 0 reference; do
     expect 1 run "$scratch/assert.adp" --device $device --in x=$models/x.npy --dim P=1
     err_has "P % 2 == 0 does not hold"
 done
+# Weights that do not fit: each is named once, with what the file has.
+cat >"$scratch/misfit.adp" <<'END'
+adept 1
+model misfit {
+    param w : [6, 1, 5, 4] f32 from "/conv1.weight"
+    output y = w + 1
+}
+END
+for device in 0 reference; do
+    expect 1 run "$scratch/misfit.adp" --device $device -w examples/digits/lenet5.safetensors
+    err_has "the file has [6, 1, 5, 5]"
+    [ "$(grep -c "the file has" "$scratch/err")" = 1 ] || fail "said more than once"
+done
 # A pipe without a writer is refused, not waited for.
 mkfifo "$scratch/pipe"
 expect 1 run "$scratch/pipe"
