@@ -64,6 +64,7 @@ typedef struct Lower {
     Diags *diags;
     NodeId node; // fused
     const Schedule *schedule;
+    const Alternative *alternative; // whose conditions hold; NULL: none known
     KBuilder *b;
     bool failed, folded;
     VEC(DispatchArg) args; // one a kernel parameter

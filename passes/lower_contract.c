@@ -443,6 +443,10 @@ static void contract_place(Contract *c, Dim tiles_m, Dim tiles_n, Dim groups) {
 bool lower_contract(Lower *l) {
     if (l->schedule->form && strcmp(l->schedule->form, "coop") == 0) return lower_coop(l);
     if (l->schedule->form && strcmp(l->schedule->form, "skinny") == 0) return lower_skinny(l);
+    if (l->schedule->form && strcmp(l->schedule->form, "simt") != 0) {
+        lower_fail(l, "there is no form %s of a contract", l->schedule->form);
+        return false;
+    }
     Contract *c = arena_alloc(l->arena, sizeof *c);
     c->l = l, c->s = l->schedule;
     if (!contract_shape(l->graph, l->node, &c->shape)) {

@@ -22,6 +22,7 @@ static bool lower_alternative(Plan *plan, Program *program, Diags *diags, const 
     for (unsigned i = 0; i < sizeof lower_families / sizeof lower_families[0]; i++) {
         if (strcmp(lower_families[i].name, family) != 0) continue;
         Lower l = lower_begin(plan, program, diags, step->node, &alternative->schedule);
+        l.alternative = alternative;
         if (!lower_check_schedule(&l, &alternative->schedule, &plan->target) ||
             !lower_families[i].lower(&l))
             return false;

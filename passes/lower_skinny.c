@@ -27,6 +27,21 @@ static Space matrix(Lower *l, ValueId value, Dim batch, Dim rows, Dim columns) {
     return space;
 }
 
+// One tile has all rows: for every size of the dims, or under the alternative's conditions.
+static bool skinny_rows_fit(const Skinny *s) {
+    const Alternative *alternative = s->l->alternative;
+    DimTable *dims = s->l->dims;
+    int64_t most;
+    if (dim_prove(dims, s->shape.m, DIM_LE, dim_const(dims, s->rows)) == PROOF_YES) return true;
+    for (uint32_t i = 0; alternative && i < alternative->conditions; i++) {
+        const Condition *c = &alternative->condition[i];
+        if (c->left == s->shape.m && c->relation == DIM_LE && dim_is_const(dims, c->right, &most) &&
+            most <= s->rows)
+            return true;
+    }
+    return false;
+}
+
 static bool skinny_check(Skinny *s) {
     Lower *l = s->l;
     const Schedule *given = l->schedule;
@@ -42,6 +57,10 @@ static bool skinny_check(Skinny *s) {
         s->rows * s->columns > SKINNY_SUMS_MAX || s->rows * s->columns > lanes ||
         s->unroll > SKINNY_UNROLL_MAX) {
         lower_fail(l, "form=skinny needs tile_m * reg_n sums for a power of two of lanes");
+        return false;
+    }
+    if (!skinny_rows_fit(s)) {
+        lower_fail(l, "form=skinny makes at most tile_m rows, which no condition promises");
         return false;
     }
     s->groups = given->local / lanes;

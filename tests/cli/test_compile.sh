@@ -70,6 +70,14 @@ expect 1 compile $model --emit=spirv -o "$scratch/spirv2" --dim N=65
 err_has "N = 65"
 expect 2 compile $model --emit=sprv
 err_has "did you mean '--emit=spirv'?"
+# A schedule by hand is refused where it cannot be right.
+expect 0 compile examples/digits/lenet5.adp --emit=plan -o "$scratch/own.plan"
+sed 's/ when N <= 1//' "$scratch/own.plan" >"$scratch/unguarded.plan"
+expect 1 opt "$scratch/unguarded.plan" --emit=kernels
+err_has "form=skinny makes at most tile_m rows"
+sed 's/form=simt/form=other/' "$scratch/own.plan" >"$scratch/form.plan"
+expect 1 opt "$scratch/form.plan" --emit=kernels
+err_has "no form other"
 # Thousands of ops take seconds, not minutes, though all are alive at once.
 awk 'BEGIN { print "adept 1\nmodel wide {\n    input x : [4, 16] f32\n    s = x"
     for (i = 0; i < 3000; i++) print "    a" i " = x + " i ".5"

@@ -24,11 +24,11 @@ static ValueId declare(Graph *g, const char *name, const Type *type) {
     return graph_result(g, graph_add(g, NULL, &spec), 0);
 }
 
-// y = x w^T + b, x [N or rows, k], w [n, k].
+// y = x w^T + b, x [rows, k], w [n, k]; 0 rows: N of 1..=16, fewer than 0: N up to that many.
 static Graph *linear(DType dtype, int64_t rows, int64_t n, int64_t k, DType result) {
     Graph *g = graph_create("m");
-    Dim m = dim_symbol(g->dims, "N", 1, 16);
-    if (rows) m = dim_const(g->dims, rows);
+    Dim m = dim_symbol(g->dims, "N", 1, rows < 0 ? -rows : 16);
+    if (rows > 0) m = dim_const(g->dims, rows);
     Dim columns = dim_const(g->dims, n), depth = dim_const(g->dims, k);
     Type x_type = {dtype, 2, {m, depth}}, w_type = {dtype, 2, {columns, depth}};
     Type b_type = {result, 1, {columns}};
@@ -60,7 +60,7 @@ static void shapes(void **state) {
     const int64_t sizes[][2] = {{1, 32}, {2, 4}, {31, 128}, {33, 132}, {64, 256}, {7, 1024}};
     for (unsigned s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         for (unsigned f = 0; f < sizeof forms / sizeof *forms; f++) {
-            Graph *g = linear(DT_F32, 0, sizes[s][0], sizes[s][1], DT_F32);
+            Graph *g = linear(DT_F32, -(int64_t)forms[f].tile_m, sizes[s][0], sizes[s][1], DT_F32);
             for (int64_t rows = 1; rows <= forms[f].tile_m; rows = 2 * rows + 1) {
                 check(g, "portable", &forms[f], rows, 1e-5);
                 check(g, "h200", &forms[f], rows, 1e-5);
