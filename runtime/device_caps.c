@@ -139,7 +139,10 @@ static uint64_t feature_bits(const DeviceChain *chain, const VkPhysicalDeviceVul
     HAVE(subgroup & VK_SUBGROUP_FEATURE_SHUFFLE_BIT, SUBGROUP_SHUFFLE)
     HAVE(chain->subgroup.subgroupSizeControl && chain->subgroup.computeFullSubgroups,
          SUBGROUP_SIZE_CONTROL)
-    HAVE(chain->cooperative.cooperativeMatrix, COOPERATIVE_MATRIX)
+    // llvmpipe (Mesa 26.1) offers fragments at every vector width, but crashes when it compiles
+    // them for subgroups of more than 8.
+    bool crashes = p2->driverID == VK_DRIVER_ID_MESA_LLVMPIPE && p1->subgroupSize > 8;
+    HAVE(chain->cooperative.cooperativeMatrix && !crashes, COOPERATIVE_MATRIX)
     HAVE(chain->bfloat16.shaderBFloat16CooperativeMatrix, BFLOAT16)
     HAVE(chain->v12.vulkanMemoryModel && chain->v12.vulkanMemoryModelDeviceScope, MEMORY_MODEL)
     HAVE(p2->shaderDenormPreserveFloat16, DENORM_PRESERVE16)
