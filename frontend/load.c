@@ -23,6 +23,8 @@ bool load_graph(const char *file_name, const char *text, size_t length, const De
     bool parsed = parse_file(arena, diags, file, text, length, &tree);
     // What did parse is elaborated too, for more errors in one run.
     bool good = tree && elaborate(tree, file_name, text, defines, diags, out) && parsed;
+    // A dump may have been changed by hand, in ways that no model can take.
+    if (good && source_is_dump(text, length)) good = graph_verify(*out, diags);
     if (!good && *out) {
         graph_destroy(*out);
         *out = NULL;

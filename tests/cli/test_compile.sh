@@ -70,6 +70,21 @@ expect 1 compile $model --emit=spirv -o "$scratch/spirv2" --dim N=65
 err_has "N = 65"
 expect 2 compile $model --emit=sprv
 err_has "did you mean '--emit=spirv'?"
+# A dump by hand that no graph can be is refused before the passes see it.
+cat >"$scratch/nested.ir" <<'END'
+adept 1 ir
+model m {
+    input x : [2] f32
+    fused k0(family="map") -> y {
+        fused k1(family="map") -> y {
+            y : [2] f32 = relu(x)
+        }
+    }
+    output o : [2] f32 = y
+}
+END
+expect 1 opt "$scratch/nested.ir"
+err_has "k1: stands in another fused"
 # A schedule by hand is refused where it cannot be right.
 expect 0 compile examples/digits/lenet5.adp --emit=plan -o "$scratch/own.plan"
 sed 's/ when N <= 1//' "$scratch/own.plan" >"$scratch/unguarded.plan"
