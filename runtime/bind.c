@@ -330,11 +330,18 @@ static AdeptResult prepare_unit(AdeptModel *model, const Weights *weights, uint3
     const Package *package = &model->package;
     const AdxUnit *unit = &package->units[number];
     Block raw = {0}, scratch = {0};
-    BlockRange *raw_ranges = malloc((unit->params + 1u) * sizeof *raw_ranges), *ranges = NULL;
-    uint32_t raw_count = 0, count = 0;
-    uint64_t end = 0;
-    AdeptResult result = raw_ranges ? ADEPT_OK : error_memory(error);
+    BlockRange *raw_ranges = NULL, *made = NULL, *ranges = NULL;
+    uint32_t raw_count = 0, made_count = 0, count = 0;
+    uint64_t end = 0, made_end = 0;
     const AdxParam *params = &package->params[unit->first_param];
+    // Beside raw weights stands there what one step of the unit makes for another.
+    AdeptResult result = model_ranges(model, unit->first_step, unit->steps, ADX_BUF_RAW, &made,
+                                      &made_count, &made_end, error);
+    if (!result) {
+        raw_ranges = malloc((unit->params + made_count + 1u) * sizeof *raw_ranges);
+        if (!raw_ranges) result = error_memory(error);
+    }
+    for (uint32_t i = 0; !result && i < made_count; i++) raw_ranges[raw_count++] = made[i];
     for (uint32_t i = 0; !result && i < unit->params; i++)
         if (needs(number, &params[i]))
             raw_ranges[raw_count++] = (BlockRange){params[i].offset, params[i].bytes};
@@ -350,6 +357,7 @@ static AdeptResult prepare_unit(AdeptModel *model, const Weights *weights, uint3
     block_destroy(model->device, &scratch);
     block_destroy(model->device, &raw);
     free(ranges);
+    free(made);
     free(raw_ranges);
     return result;
 }
