@@ -328,7 +328,10 @@ static void emit_selected(SpirvEmit *e, KVal value, const Select *select) {
         operand[words++] = emit_value(e, instr->arg[i]);
     }
     emit_result(e, value, op, words, operand);
-    if (e->kernel->strict && (select->form == SELECT_FLOAT || instr->op == K_FMA)) {
+    // x - x is NaN where x is infinite or NaN. Drivers may make it 0 (Mesa 26.1 does) unless the
+    // instruction is exact; what may be contracted is an FMA already.
+    bool exact = e->kernel->strict && (select->form == SELECT_FLOAT || instr->op == K_FMA);
+    if (exact || instr->op == K_FSUB) {
         spirv_emit_op(e->module, SPV_ANNOTATIONS, SpvOpDecorate, emit_value(e, value),
                       SpvDecorationNoContraction);
     }
