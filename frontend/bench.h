@@ -22,7 +22,7 @@ typedef struct BenchOptions {
     const char *shape, *dtype, *b_layout, *epilogue, *math, *schedule, *device;
     const char *weights, *random_weights;
     CliList dims;
-    int64_t batch, sweep, steps, kv_heads, keys;
+    int64_t batch, sweep, sets, steps, kv_heads, keys;
     bool csv, list_schedules, warm, causal;
 } BenchOptions;
 
@@ -117,10 +117,17 @@ int bench_open(BenchDevice *bench, const BenchOptions *options);
 void bench_close(BenchDevice *bench);
 
 // Times runs as long as it takes for a median of 21 stretches after 0.3 s of warm-up (fewer, but 5,
-// of runs so long that 21 take more than 20 s).
-int bench_time(AdeptDevice *device, const AdeptTimedRun *runs, uint32_t count, BenchTimes *times);
+// of runs so long that 21 take more than 20 s). `again`: the device has just been at work, so that
+// less warm-up does.
+int bench_time(AdeptDevice *device, const AdeptTimedRun *runs, uint32_t count, bool again,
+               BenchTimes *times);
+
+// A case's operands, kept on the device from one schedule to the next.
+typedef struct BenchSets BenchSets;
+BenchSets *bench_sets_open(BenchDevice *bench, BenchCase *made);
+void bench_sets_close(BenchSets *sets);
 // `forced` in place of the best schedule, unless NULL. CLI_CHECK and a message for a wrong result.
-int bench_case(BenchDevice *bench, BenchCase *made, const Schedule *forced, BenchRow *row);
+int bench_case(BenchSets *sets, const Schedule *forced, BenchRow *row);
 // The candidates of the case's family, the best first, in an opened pipeline, which owns them.
 int bench_candidates(BenchDevice *bench, const BenchCase *made, Pipeline *pipeline,
                      CandidateList *list);

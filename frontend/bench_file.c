@@ -222,7 +222,7 @@ static int device_time(ModelBench *m) {
     if (m->input_count) memcpy(tensors, m->inputs, m->input_count * sizeof *tensors);
     for (uint32_t i = 0; i < m->output_count; i++) tensors[m->input_count + i] = m->outputs[i];
     int code = move_tensors(m, tensors, count, buffers);
-    if (code == CLI_OK) code = bench_time(m->bench->device, &run, 1, &times);
+    if (code == CLI_OK) code = bench_time(m->bench->device, &run, 1, false, &times);
     if (code == CLI_OK)
         printf("run on the device: median %.2f us, least %.2f us\n", times.median, times.least);
     for (uint32_t i = 0; i < count; i++) adept_buffer_destroy(buffers[i]);

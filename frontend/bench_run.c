@@ -16,8 +16,9 @@ enum {
     WARM_MOST = 5000,    // stretches of warm-up
     PART = 4 << 20       // bytes written at once
 };
-static const double set_bytes = 256 << 20; // more than any cache holds
-static const double warm_up = 0.3e9;       // nanoseconds; a processor's clock needs less
+static const double set_bytes = 256 << 20;  // more than any cache holds
+static const double warm_up = 0.3e9;        // nanoseconds; a processor's clock needs less
+static const double warm_up_again = 0.08e9; // soon after other work
 static const double warm_up_software = 0.02e9;
 static const double stretch = 200e3;  // nanoseconds, at least
 static const double patience = 20e9;  // nanoseconds
@@ -83,7 +84,8 @@ static int probe(AdeptDevice *device, const AdeptTimedRun *runs, uint32_t count,
     return CLI_OK;
 }
 
-int bench_time(AdeptDevice *device, const AdeptTimedRun *runs, uint32_t count, BenchTimes *times) {
+int bench_time(AdeptDevice *device, const AdeptTimedRun *runs, uint32_t count, bool again,
+               BenchTimes *times) {
     double one = 1;
     uint32_t repeats = 1;
     AdeptError error = {0};
@@ -91,7 +93,7 @@ int bench_time(AdeptDevice *device, const AdeptTimedRun *runs, uint32_t count, B
     if (code != CLI_OK) return code;
     one *= repeats;
     bool software = adept_device_info(device)->kind == ADEPT_DEVICE_SOFTWARE;
-    double warm = software ? warm_up_software : warm_up;
+    double warm = software ? warm_up_software : again ? warm_up_again : warm_up;
     uint32_t before = within(ceil(warm / one), WARM_MOST),
              samples = within(patience / one, SAMPLES);
     if (samples < SAMPLES_LEAST) samples = SAMPLES_LEAST;
@@ -193,12 +195,13 @@ typedef struct Set {
     uint32_t number;
 } Set;
 
-typedef struct Sets {
+typedef struct BenchSets {
     BenchDevice *bench;
-    const BenchCase *made;
+    BenchCase *made;
     Set set[SETS_MAX];
     AdeptTimedRun runs[SETS_MAX];
-    uint32_t count;
+    uint32_t count, filled; // sets with sessions; with operands
+    bool timed;             // something was, with these operands
 } Sets;
 
 static AdeptDType device_dtype(DType dtype) {
@@ -226,6 +229,7 @@ static bool has_params(const BenchCase *made) {
 
 static uint32_t set_count(const BenchDevice *bench, const BenchCase *made) {
     if (bench->options->warm) return 1;
+    if (bench->options->sets > 0) return within((double)bench->options->sets, SETS_MAX);
     double bytes = (double)result_bytes(made);
     for (uint32_t i = 0; i < made->operands; i++) bytes += (double)operand_bytes(&made->operand[i]);
     return within(ceil(set_bytes / bytes), has_params(made) ? PARAM_SETS_MAX : SETS_MAX);
@@ -302,7 +306,8 @@ static AdeptResult fill_set(Sets *sets, Set *set, AdeptError *error) {
     uint32_t inputs = 0;
     for (uint32_t i = 0; i < made->operands; i++)
         if (!made->operand[i].is_param) size += rounded_up(operand_bytes(&made->operand[i]));
-    AdeptResult result = adept_buffer_create(sets->bench->device, size, &set->buffer, error);
+    AdeptResult result = ADEPT_OK;
+    if (!set->buffer) result = adept_buffer_create(sets->bench->device, size, &set->buffer, error);
     for (uint32_t i = 0; !result && i < made->operands; i++) {
         const BenchOperand *operand = &made->operand[i];
         if (operand->is_param) continue;
@@ -314,7 +319,7 @@ static AdeptResult fill_set(Sets *sets, Set *set, AdeptError *error) {
                                 .offset = at,
                                 .size = operand_bytes(operand)};
         memcpy(tensor->shape, operand->size, operand->rank * sizeof *operand->size);
-        result = write_operand(made, set, i, at, error);
+        if (set->number >= sets->filled) result = write_operand(made, set, i, at, error);
         at += rounded_up(operand_bytes(operand));
     }
     set->output = (AdeptTensor){.name = "y",
@@ -337,16 +342,20 @@ static int open_sets(Sets *sets, const Text *package) {
         if (!result) result = fill_set(sets, set, &error);
         if (result) return bench_fail(&error);
     }
+    sets->filled = sets->count;
     return CLI_OK;
 }
 
-static void close_sets(Sets *sets) {
+// All but the operands.
+static void close_models(Sets *sets) {
     for (uint32_t i = 0; i < SETS_MAX; i++)
         if (i == 0 || sets->set[i].model) adept_session_close(sets->set[i].session);
     for (uint32_t i = 0; i < SETS_MAX; i++) {
-        adept_model_close(sets->set[i].model);
-        adept_buffer_destroy(sets->set[i].buffer);
+        Set *set = &sets->set[i];
+        adept_model_close(set->model);
+        set->model = NULL, set->session = NULL;
     }
+    sets->count = 0;
 }
 
 // ---- checking --------------------------------------------------------------------------------
@@ -395,21 +404,32 @@ static int check(const Sets *sets, uint32_t used, BenchError *errors) {
     return code;
 }
 
-int bench_case(BenchDevice *bench, BenchCase *made, const Schedule *forced, BenchRow *row) {
-    Text package = {0};
+BenchSets *bench_sets_open(BenchDevice *bench, BenchCase *made) {
     Sets *sets = memory_or_exit(calloc(1, sizeof *sets));
     *sets = (Sets){.bench = bench, .made = made};
-    *row = (BenchRow){.flops = made->flops, .bytes = made->bytes};
-    int code = compile(bench, made, forced, &package, row);
-    if (code == CLI_OK) {
-        bench_rings_open(&bench->pool, made);
-        code = open_sets(sets, &package);
-        if (code == CLI_OK) code = bench_time(bench->device, sets->runs, sets->count, &row->times);
-        if (code == CLI_OK) code = check(sets, row->times.used, &row->error);
-        close_sets(sets);
-        bench_rings_close(made);
-    }
+    bench_rings_open(&bench->pool, made);
+    return sets;
+}
+
+void bench_sets_close(BenchSets *sets) {
+    for (uint32_t i = 0; i < SETS_MAX; i++) adept_buffer_destroy(sets->set[i].buffer);
+    bench_rings_close(sets->made);
     free(sets);
+}
+
+int bench_case(BenchSets *sets, const Schedule *forced, BenchRow *row) {
+    BenchDevice *bench = sets->bench;
+    Text package = {0};
+    *row = (BenchRow){.flops = sets->made->flops, .bytes = sets->made->bytes};
+    int code = compile(bench, sets->made, forced, &package, row);
+    if (code == CLI_OK) {
+        code = open_sets(sets, &package);
+        if (code == CLI_OK)
+            code = bench_time(bench->device, sets->runs, sets->count, sets->timed, &row->times);
+        sets->timed = code == CLI_OK;
+        if (code == CLI_OK) code = check(sets, row->times.used, &row->error);
+        close_models(sets);
+    }
     text_free(&package);
     return code;
 }

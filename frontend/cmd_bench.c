@@ -28,12 +28,13 @@ static const CliOption options_table[] = {
     {"keys", 0, CLI_NUMBER, offsetof(BenchOptions, keys), "S",
      "attention: number of keys, if not that of queries"},
     {"schedule", 0, CLI_TEXT, offsetof(BenchOptions, schedule), "\"A=1, ..\"",
-     "Use this schedule, written as the table shows it"},
+     "Use this schedule, written as the table shows it (several with ;)"},
     {"list-schedules", 0, CLI_FLAG, offsetof(BenchOptions, list_schedules), NULL,
      "Print the candidates, the best first, and time nothing"},
     {"sweep", 0, CLI_NUMBER, offsetof(BenchOptions, sweep), "N", "Time the N best candidates"},
     {"warm", 0, CLI_FLAG, offsetof(BenchOptions, warm), NULL,
      "Keep to one set of operands, which caches may hold"},
+    {"sets", 0, CLI_NUMBER, offsetof(BenchOptions, sets), "N", "Rotate over N sets of operands"},
     {"csv", 0, CLI_FLAG, offsetof(BenchOptions, csv), NULL, "Print comma-separated values"},
     {"device", 0, CLI_TEXT, offsetof(BenchOptions, device), "D", "Number or part of the name"},
     {"dim", 0, CLI_LIST, offsetof(BenchOptions, dims), "NAME=SIZE", "A model: one of its dims"},
@@ -115,47 +116,75 @@ static int list_schedules(BenchDevice *bench, const BenchCase *made) {
     return code;
 }
 
-static int time_one(BenchDevice *bench, BenchCase *made, const Schedule *forced) {
+static int time_one(BenchSets *sets, const BenchDevice *bench, const BenchCase *made,
+                    const Schedule *forced) {
     BenchRow row;
-    int code = bench_case(bench, made, forced, &row);
+    int code = bench_case(sets, forced, &row);
     if (code == CLI_OK) print_row(bench, made, &row);
     return code;
 }
 
-// A candidate that fails is told and does not end the sweep; the exit says that one did.
-static int sweep(BenchDevice *bench, BenchCase *made) {
-    Pipeline pipeline;
-    CandidateList list;
-    int code = bench_candidates(bench, made, &pipeline, &list);
-    int worst = code;
-    for (uint32_t i = 0; code != CLI_DEVICE && i < list.len && i < bench->options->sweep; i++) {
-        code = time_one(bench, made, &list.at[i].schedule);
+// A schedule that fails is told and does not end the sweep; the exit says that one did.
+static int time_each(BenchDevice *bench, BenchCase *made, const Schedule *schedules,
+                     uint32_t count) {
+    BenchSets *sets = bench_sets_open(bench, made);
+    int code = CLI_OK, worst = CLI_OK;
+    for (uint32_t i = 0; code != CLI_DEVICE && i < count; i++) {
+        code = time_one(sets, bench, made, &schedules[i]);
         if (code == CLI_OK) continue;
         worst = code;
+        if (count == 1) break;
         Text text = {0};
-        schedule_print(&list.at[i].schedule, &text);
+        schedule_print(&schedules[i], &text);
         fprintf(stderr, "adept: with the schedule %s\n", text.data);
         text_free(&text);
     }
-    pipeline_close(&pipeline);
+    bench_sets_close(sets);
     return worst;
+}
+
+static int sweep(BenchDevice *bench, BenchCase *made) {
+    Pipeline pipeline;
+    CandidateList list;
+    VEC(Schedule) schedules = {0};
+    int code = bench_candidates(bench, made, &pipeline, &list);
+    for (uint32_t i = 0; code == CLI_OK && i < list.len && i < bench->options->sweep; i++)
+        vec_push(bench->arena, &schedules, list.at[i].schedule);
+    if (code == CLI_OK) code = time_each(bench, made, schedules.at, schedules.len);
+    pipeline_close(&pipeline);
+    return code;
+}
+
+// The schedules of "A=1, ..; A=2, ..".
+static int by_hand(BenchDevice *bench, BenchCase *made) {
+    VEC(Schedule) schedules = {0};
+    Text error = {0};
+    int code = CLI_OK;
+    for (const char *at = bench->options->schedule; code == CLI_OK; at++) {
+        size_t length = strcspn(at, ";");
+        Schedule schedule = {0};
+        if (!schedule_parse(arena_strndup(bench->arena, at, length), bench->arena, &schedule,
+                            &error)) {
+            fprintf(stderr, "adept: --schedule: %s\n", error.data);
+            code = CLI_USAGE;
+        }
+        vec_push(bench->arena, &schedules, schedule);
+        at += length;
+        if (*at == '\0') break;
+    }
+    if (code == CLI_OK) code = time_each(bench, made, schedules.at, schedules.len);
+    text_free(&error);
+    return code;
 }
 
 static int run_case(BenchDevice *bench, BenchCase *made) {
     const BenchOptions *options = bench->options;
     if (options->list_schedules) return list_schedules(bench, made);
     if (options->sweep > 0) return sweep(bench, made);
-    if (!options->schedule) return time_one(bench, made, NULL);
-    Schedule schedule = {0};
-    Text error = {0};
-    int code;
-    if (schedule_parse(options->schedule, bench->arena, &schedule, &error)) {
-        code = time_one(bench, made, &schedule);
-    } else {
-        fprintf(stderr, "adept: --schedule: %s\n", error.data);
-        code = CLI_USAGE;
-    }
-    text_free(&error);
+    if (options->schedule) return by_hand(bench, made);
+    BenchSets *sets = bench_sets_open(bench, made);
+    int code = time_one(sets, bench, made, NULL);
+    bench_sets_close(sets);
     return code;
 }
 

@@ -34,6 +34,7 @@ typedef struct Placement {
 //   vec            elements a load or store moves at once; items: elements per invocation (map,
 //   row) subgroup       required subgroup size; frag_m/n/k: fragment shape; warp_m/n: subgroup tile
 //   stages         shared-memory stages; unroll: of the K loop; split_k: parts of K
+//   raster         rows of tiles gone through together, column by column (0 and 1: row by row)
 //   keep           row family: 1 registers hold the row between phases, 0 it is read again
 #define SCHEDULE_FIELDS(X)                                                                         \
     X(local)                                                                                       \
@@ -55,6 +56,7 @@ typedef struct Placement {
     X(stages)                                                                                      \
     X(unroll)                                                                                      \
     X(split_k)                                                                                     \
+    X(raster)                                                                                      \
     X(keep)
 
 typedef struct Schedule {

@@ -161,6 +161,21 @@ static void coop_loop_carried(Coop *c) {
     for (unsigned i = 0; i < c->down * c->across; i++) c->sum[i] = out[i];
 }
 
+// The tile's place in the grid of tiles. Groups that run at a time are neighbours in both
+// directions where `raster` rows of tiles are gone through together, column by column: they read
+// fewer bytes of the operands than a row of tiles does.
+static void coop_tile_place(Coop *c, KVal tile, KVal rows, KVal columns, KVal *row, KVal *column) {
+    KBuilder *b = c->l->b;
+    if (c->s->raster <= 1) {
+        *row = k_udiv(b, tile, columns), *column = k_urem(b, tile, columns);
+        return;
+    }
+    KVal high = k_i32(b, (int32_t)c->s->raster), band = k_imul(b, columns, high);
+    KVal first = k_imul(b, k_udiv(b, tile, band), high), rest = k_urem(b, tile, band);
+    KVal here = k_smin(b, high, k_isub(b, rows, first));
+    *row = k_iadd(b, first, k_urem(b, rest, here)), *column = k_udiv(b, rest, here);
+}
+
 static Dim coop_place(Coop *c) {
     Lower *l = c->l;
     KBuilder *b = l->b;
@@ -172,10 +187,16 @@ static Dim coop_place(Coop *c) {
     Dim groups = dim_mul(dims, shape->batch, dim_mul(dims, tiles_m, tiles_n));
     KVal group = lower_workgroup(l, groups);
     KVal columns = lower_dim(l, tiles_n), rows = lower_dim(l, tiles_m);
-    KVal tile_n = k_urem(b, group, columns), rest = k_udiv(b, group, columns);
-    c->first_n = k_imul(b, tile_n, k_i32(b, (int32_t)s->tile_n));
-    c->first_m = k_imul(b, k_urem(b, rest, rows), k_i32(b, (int32_t)s->tile_m));
-    c->batch = k_udiv(b, rest, rows);
+    KVal row, column, tile = group;
+    if (!dim_is(dims, shape->batch, 1)) {
+        KVal tiles = k_imul(b, rows, columns);
+        c->batch = k_udiv(b, group, tiles), tile = k_urem(b, group, tiles);
+    } else {
+        c->batch = k_i32(b, 0);
+    }
+    coop_tile_place(c, tile, rows, columns, &row, &column);
+    c->first_n = k_imul(b, column, k_i32(b, (int32_t)s->tile_n));
+    c->first_m = k_imul(b, row, k_i32(b, (int32_t)s->tile_m));
     c->id = k_local_id(b);
     c->lane = k_subgroup_lane(b);
     c->warp = k_subgroup_id(b);
