@@ -144,7 +144,7 @@ typedef struct BenchOp {
     BenchMaker *make;
 } BenchOp;
 BenchMaker bench_gemm, bench_linear, bench_conv, bench_attention, bench_softmax, bench_layer_norm,
-    bench_rms_norm, bench_transpose, bench_map;
+    bench_rms_norm, bench_transpose, bench_map, bench_slice, bench_transpose_map;
 
 // ---- bench_file.c ----------------------------------------------------------------------------
 

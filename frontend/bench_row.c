@@ -118,3 +118,42 @@ bool bench_map(Arena *arena, const BenchOptions *options, DType dtype, const int
     out->reference = map_reference;
     return good;
 }
+
+static void slice_reference(const BenchCase *bench, uint32_t set, const int64_t *index,
+                            double *wanted, double *bound) {
+    *wanted = at(bench, set, index[0], 2 * index[1]);
+    *bound = 0;
+}
+
+// Every second column.
+bool bench_slice(Arena *arena, const BenchOptions *options, DType dtype, const int64_t *shape,
+                 BenchCase *out, Text *error) {
+    (void)options;
+    int64_t half[] = {shape[0], (shape[1] + 1) / 2};
+    bool good = make(arena, "slice", "map", dtype, shape, 0, "x[:, ::2]", out, error);
+    if (!good) return false;
+    bench_result(out, dtype, 2, half);
+    bench_model(arena, out, "x[:, ::2]");
+    out->reference = slice_reference;
+    return true;
+}
+
+static void turned_map_reference(const BenchCase *bench, uint32_t set, const int64_t *index,
+                                 double *wanted, double *bound) {
+    uint64_t element = (uint64_t)(index[0] * bench->shape[ROWS] + index[1]);
+    double sum = at(bench, set, index[1], index[0]) + bench_value(bench, set, WEIGHT, element);
+    *wanted = fmax(sum, 0);
+    *bound = 1.01 * bench_rounding(bench->dtype, *wanted);
+}
+
+bool bench_transpose_map(Arena *arena, const BenchOptions *options, DType dtype,
+                         const int64_t *shape, BenchCase *out, Text *error) {
+    (void)options;
+    int64_t turned[] = {shape[1], shape[0]};
+    if (!make(arena, "transpose_map", "map", dtype, shape, 0, "x.T", out, error)) return false;
+    (void)bench_operand(out, "z", dtype, false, 1, 2, turned);
+    bench_result(out, dtype, 2, turned);
+    bench_model(arena, out, "relu(x.T + z)");
+    out->reference = turned_map_reference;
+    return true;
+}

@@ -58,6 +58,8 @@ static const BenchOp ops[] = {
     {"rms_norm", "ROWSxCOLUMNS", "4096x4096", bench_rms_norm},
     {"transpose", "ROWSxCOLUMNS", "4096x4096", bench_transpose},
     {"map", "ROWSxCOLUMNS", "4096x4096", bench_map},
+    {"slice", "ROWSxCOLUMNS", "4096x4096", bench_slice},
+    {"transpose_map", "ROWSxCOLUMNS", "4096x4096", bench_transpose_map},
 };
 enum { OPS = sizeof ops / sizeof ops[0] };
 

@@ -188,6 +188,8 @@ bool graph_is_literal(const Graph *g, ValueId value); // an inline number
 // Composes inline move nodes from `value` down to the value that memory (or a kernel) holds.
 // False when a limit of views is exceeded.
 bool graph_view(const Graph *g, ValueId value, ValueId *base, View *view);
+// The same for a move that is computed: what the copy reads.
+bool graph_copy_view(const Graph *g, ValueId value, ValueId *base, View *view);
 
 // Everything the IR promises: types re-inferred and compared, order, regions, stage, names unique,
 // state versions updated once, repeat types equal, inline only on moves, views resolvable.

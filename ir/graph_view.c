@@ -119,3 +119,8 @@ bool graph_view(const Graph *g, ValueId value, ValueId *base, View *view) {
     }
     return graph_view(g, node->operand[0], base, view) && apply_move(g, value, view);
 }
+
+bool graph_copy_view(const Graph *g, ValueId value, ValueId *base, View *view) {
+    const Node *node = graph_node(g, graph_value(g, value)->node);
+    return graph_view(g, node->operand[0], base, view) && apply_move(g, value, view);
+}

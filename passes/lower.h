@@ -114,6 +114,7 @@ void lower_bind(Lower *l, ValueId value, KVal known); // at every point from now
 const LowerView *lower_view(Lower *l, ValueId value, const Space *space);
 // Stores a result of the fused node, or what an update node inside it writes.
 void lower_result(Lower *l, ValueId result, Point *point);
+ValueId lower_stored(const Lower *l, ValueId result); // what that writes
 
 // lower_scalar.c: one application of a map op to operands (0: absent).
 KVal lower_scalar(Lower *l, const Node *node, DType operand_type, DType result_type, const KVal *x);
@@ -124,6 +125,7 @@ KVal lower_smaller(KBuilder *b, DType dtype, KVal x, KVal y);
 
 // The families.
 bool lower_map(Lower *l);
+bool lower_map_tile(Lower *l); // of family map
 bool lower_row(Lower *l);
 bool lower_contract(Lower *l);
 bool lower_skinny(Lower *l); // of family contract

@@ -21,7 +21,7 @@ bool lower_check_schedule(Lower *l, const Schedule *s, const Target *target) {
         wrong = "items and unroll are at most 64";
     else if (s->tile_m > CHECK_TILE_MAX || s->tile_n > CHECK_TILE_MAX || s->tile_k > CHECK_TILE_MAX)
         wrong = "a tile's sides are at most 1024";
-    else if (s->form && (!strcmp(family, "map") || !strcmp(family, "row")))
+    else if (s->form && !strcmp(family, "row"))
         wrong = "its family has no forms";
     else if (s->rows > CHECK_ROWS_MAX || s->keep > 1)
         wrong = "rows are at most 1024, keep is 0 or 1";

@@ -222,13 +222,11 @@ static KVal expr_map(Lower *l, const Node *node, ValueId value, Point *point) {
 }
 
 // A move that is a copy: what its view reads.
-static KVal expr_copy(Lower *l, Node *node, ValueId value, Point *point) {
-    node->inline_view = true;
+static KVal expr_copy(Lower *l, ValueId value, Point *point) {
     LowerView v = {.value = value, .space = point->space};
     v.view = arena_alloc(l->arena, sizeof *v.view);
-    bool ok = graph_view(l->graph, value, &v.base, v.view);
-    node->inline_view = false;
-    if (!ok || !expr_in_space(l, v.view, point->space)) {
+    if (!graph_copy_view(l->graph, value, &v.base, v.view) ||
+        !expr_in_space(l, v.view, point->space)) {
         lower_fail(l, "the copy %s is too complex", graph_value(l->graph, value)->name);
         return lower_constant(l, graph_value(l->graph, value)->type.dtype, 0);
     }
@@ -271,7 +269,7 @@ static KVal expr_node(Lower *l, ValueId value, Point *point) {
     const OpInfo *op = op_info(node->op);
     if (node->locs && !node->loc[0].file) k_set_line(l->b, node->loc[0].line);
     if (op->class == OC_MAP) return expr_map(l, node, value, point);
-    if (op->class == OC_MOVE) return expr_copy(l, node, value, point);
+    if (op->class == OC_MOVE) return expr_copy(l, value, point);
     if (op->class == OC_GATHER) {
         DType dtype = graph_value(l->graph, value)->type.dtype;
         return expr_lanes(l, lower_view(l, value, point->space)->view, point, dtype, expr_gather_at,
@@ -323,10 +321,13 @@ static const View *expr_store(Lower *l, ValueId result, const Space *space) {
     return entry.view;
 }
 
-void lower_result(Lower *l, ValueId result, Point *point) {
+ValueId lower_stored(const Lower *l, ValueId result) {
     const Node *node = graph_node(l->graph, graph_value(l->graph, result)->node);
-    bool update = node->kind == NODE_OP && node->op == OP_UPDATE;
+    return fused_is_update(l->graph, result) ? node->operand[1] : result;
+}
+
+void lower_result(Lower *l, ValueId result, Point *point) {
     const View *view = expr_store(l, result, point->space);
-    KVal value = lower_value(l, update ? node->operand[1] : result, point);
+    KVal value = lower_value(l, lower_stored(l, result), point);
     if (!l->failed) lower_store(l, result, view, point, value);
 }

@@ -1,6 +1,8 @@
 // Family "map": every element of one shape by itself. Workgroup w takes the elements
 // [w * local * vec * items, ...); in each of `items` rounds its invocations take consecutive
 // vectors of `vec` elements.
+#include <string.h>
+
 #include "passes/lower.h"
 #include "passes/lower_shape.h"
 
@@ -46,6 +48,11 @@ static void map_element(Lower *l, const MapGrid *grid, const ValueList *stores, 
 
 bool lower_map(Lower *l) {
     const Schedule *s = l->schedule;
+    if (s->form && strcmp(s->form, "tile") == 0) return lower_map_tile(l);
+    if (s->form) {
+        lower_fail(l, "there is no form %s of a map", s->form);
+        return false;
+    }
     ValueList stores = fused_stores(l->arena, l->graph, graph_node(l->graph, l->node));
     Type shape = fused_map_shape(l->graph, graph_node(l->graph, l->node));
     uint32_t vec = s->vec ? s->vec : 1, items = s->items ? s->items : 1;

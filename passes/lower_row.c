@@ -100,18 +100,12 @@ static KVal row_indices(Row *r, KVal first) {
     return k_vector(b, r->vec, lane);
 }
 
-// What is written: a result, or the operand of an update.
-static ValueId row_stored(const Row *r, ValueId value) {
-    const Node *node = graph_node(r->l->graph, graph_value(r->l->graph, value)->node);
-    return fused_is_update(r->l->graph, value) ? node->operand[1] : value;
-}
-
 static bool row_store_is_full(const Row *r, ValueId value) {
-    return row_is_full(&r->shape, row_stored(r, value));
+    return row_is_full(&r->shape, lower_stored(r->l, value));
 }
 
 static bool row_store_now(const Row *r, ValueId value, uint32_t phase) {
-    return row_store_is_full(r, value) && row_level(&r->shape, row_stored(r, value)) == phase;
+    return row_store_is_full(r, value) && row_level(&r->shape, lower_stored(r->l, value)) == phase;
 }
 
 // One vector of elements in one phase: folds, then full results. inside: 0 or a condition.
@@ -136,7 +130,7 @@ static void row_element(Row *r, uint32_t phase, Point *point, KVal inside, RowFo
     bool opened = false;
     for (uint32_t i = 0; i < r->stores.len; i++) // before the IF: later phases may want them
         if (row_store_now(r, r->stores.at[i], phase))
-            lower_value(l, row_stored(r, r->stores.at[i]), point);
+            lower_value(l, lower_stored(l, r->stores.at[i]), point);
     for (uint32_t i = 0; i < r->stores.len; i++) {
         if (!row_store_now(r, r->stores.at[i], phase)) continue;
         if (store && !opened) k_if_begin(b, store);

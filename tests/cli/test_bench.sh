@@ -16,6 +16,12 @@ done
 expect 0 bench softmax --shape 8x33
 expect 0 bench rms_norm --shape 8x64 --dtype f16
 expect 0 bench transpose --shape 8x33 --dtype bf16
+expect 0 bench transpose --shape 36x20 --dtype f16 \
+    --schedule "form=tile, local=32, tile_m=8, tile_n=16, vec=4"
+expect 0 bench transpose_map --shape 9x33 --warm
+expect 0 bench transpose_map --shape 70x33 --warm \
+    --schedule "form=tile, local=64, tile_m=32, tile_n=16, vec=1"
+expect 0 bench slice --shape 6x15 --dtype f16
 expect 0 bench map --shape 5x7 --warm
 expect 0 bench layer_norm --shape 4x50 --warm
 expect 0 bench conv --shape 1x3x9x4x3x2 --warm

@@ -220,6 +220,59 @@ static void in_place_update(void **state) {
     graph_destroy(g);
 }
 
+// What each form of a turned operand gives under small tiles, on all sizes.
+static void check_tiles(Graph *g, const Schedule *tiles, unsigned count) {
+    for (unsigned t = 0; t < count; t++)
+        for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            Schedule tile = tiles[t];
+            ProgramCheck check = {
+                .target = targets[t % 3], .symbols = &sizes[i], .tolerance = 1e-6, .force = &tile};
+            program_check(g, &check);
+        }
+    graph_destroy(g);
+}
+
+static void tiles(void **state) {
+    (void)state;
+    static const Schedule odd[] = {
+        {.form = "tile", .local = 64, .tile_m = 8, .tile_n = 16, .vec = 1},
+        {.form = "tile", .local = 32, .tile_m = 32, .tile_n = 8, .vec = 1},
+    };
+    static const Schedule even[] = {
+        {.form = "tile", .local = 32, .tile_m = 16, .tile_n = 16, .vec = 4},
+        {.form = "tile", .local = 64, .tile_m = 16, .tile_n = 8, .vec = 2},
+    };
+    Graph *g = begin();
+    ValueId x = make_input(g, "x", "[5, N] f32"), y = make_input(g, "y", "[N, 5] f32");
+    NodeId fused = graph_begin_fused(g, "k", "map", false);
+    ValueId turned = make_view(g, OP_TRANSPOSE, "a=0, b=1", x);
+    finish(g, fused, make_op(g, OP_SUBTRACT, "d", NULL, turned, y, 0), "d");
+    check_tiles(g, odd, 2);
+    g = begin(); // a copy, an outer axis, vectors
+    x = make_input(g, "x", "[3, 4 * N, 12] f16");
+    fused = graph_begin_fused(g, "k", "map", false);
+    finish(g, fused, make_op(g, OP_PERMUTE_DIMS, "p", "axes=[0, 2, 1]", x, 0, 0), "p");
+    check_tiles(g, even, 2);
+    g = begin(); // a run of two axes, a row that spreads, two turned operands of different types
+    x = make_input(g, "x", "[2, N, 3, 8] f32"), y = make_input(g, "y", "[8, 1, 1] f32");
+    ValueId z = make_input(g, "z", "[2, N, 3, 8] bool");
+    fused = graph_begin_fused(g, "k", "map", false);
+    ValueId nchw = make_view(g, OP_PERMUTE_DIMS, "axes=[0, 3, 1, 2]", x);
+    ValueId mask = make_view(g, OP_PERMUTE_DIMS, "axes=[0, 3, 1, 2]", z);
+    ValueId sum = make_op(g, OP_ADD, "s", NULL, nchw, y, 0);
+    finish(g, fused, make_op(g, OP_WHERE, "w", NULL, mask, sum, y), "w");
+    check_tiles(g, odd, 2);
+    g = begin(); // slices, a flip and padding on the way
+    x = make_input(g, "x", "[9, N + 2] i32");
+    fused = graph_begin_fused(g, "k", "map", false);
+    ValueId part = make_view(g, OP_SLICE, "starts=[1, 1], stops=[9, N + 1], steps=[2, 1]", x);
+    ValueId padded = make_view(g, OP_PAD, "widths=[[1, 0], [2, 1]], value=7", part);
+    ValueId flipped = make_view(g, OP_FLIP, "axis=1", padded);
+    turned = make_view(g, OP_TRANSPOSE, "a=0, b=1", flipped);
+    finish(g, fused, make_op(g, OP_NEGATIVE, "n", NULL, turned, 0, 0), "n");
+    check_tiles(g, odd, 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(contiguous),
@@ -234,6 +287,7 @@ int main(void) {
         cmocka_unit_test(every_map_op),
         cmocka_unit_test(past_the_grid_limit),
         cmocka_unit_test(in_place_update),
+        cmocka_unit_test(tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
