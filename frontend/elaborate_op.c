@@ -123,6 +123,10 @@ static bool attr_error(const AttrUse *use, const char *wanted) {
 static bool attr_word(const AttrUse *use, Attr *out) {
     const char *const *words = use->spec->words;
     if (!elab_plain(use->e, use->span, use->item.string)) return false;
+    if (use->spec->kind == ATTR_STRING && !words) { // any text: a reason in a dump
+        *out = attr_string(use->item.string);
+        return true;
+    }
     for (uint32_t i = 0; words && words[i]; i++) {
         if (strcmp(words[i], use->item.string) != 0) continue;
         *out = attr_string(words[i]);

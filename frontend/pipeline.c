@@ -168,6 +168,7 @@ bool pipeline_load(Pipeline *pipeline, const char *path) {
 static bool run_passes(Pipeline *pipeline) {
     Graph *graph = pipeline->graph;
     pipeline->graph = NULL;
+    pipeline->options.passes.target = &pipeline->target;
     pipeline->graph =
         pass_run_all(graph, &pipeline->options.passes, pipeline->diags, &pipeline->stopped);
     return pipeline->graph != NULL;

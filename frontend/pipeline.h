@@ -42,6 +42,9 @@ PipelineOptions pipeline_options(void); // the defaults
          offsetof(Struct, member.passes.strict_rounding),                                          \
          NULL,                                                                                     \
          "Round after every op of the file"},                                                      \
+        {"max-workspace", 0,                                                                       \
+         CLI_NUMBER,      offsetof(Struct, member.passes.max_workspace),                           \
+         "BYTES",         "Memory that a step may take to be faster (default 268435456)"},         \
         {"debug",  'g',                                                                            \
          CLI_FLAG, offsetof(Struct, member.debug),                                                 \
          NULL,     "Names and source lines in SPIR-V"},                                            \

@@ -43,6 +43,18 @@ static void copy_name(char *out, size_t space, const char *name) {
     out[length] = '\0';
 }
 
+// What was measured on devices of this name.
+static void copy_rates(Target *out) {
+    Target known;
+    for (const char *const *name = target_builtin_names(); *name; name++) {
+        if (!target_builtin(*name, &known) || !known.device[0] || !strstr(out->name, known.device))
+            continue;
+        out->memory_rate = known.memory_rate, out->dispatch_time = known.dispatch_time;
+        out->products = known.products;
+        memcpy(out->product, known.product, sizeof out->product);
+    }
+}
+
 void target_of_device(const AdeptDevice *device, Target *out) {
     const DeviceCaps *caps = &device->caps;
     *out = (Target){
@@ -63,4 +75,5 @@ void target_of_device(const AdeptDevice *device, Target *out) {
                                dtype_of_code(from->acc)};
         if (shape.ab != DT_NONE && shape.acc != DT_NONE) out->fragment[out->fragments++] = shape;
     }
+    copy_rates(out);
 }

@@ -43,7 +43,7 @@ typedef enum AttrKind {
     ATTR_FLOAT,
     ATTR_BOOL,
     ATTR_DTYPE,
-    ATTR_STRING, // one of the words listed in AttrSpec.words
+    ATTR_STRING, // one of the words listed in AttrSpec.words; any text where none are
     ATTR_SIZE,   // a dim expression
     ATTR_SIZES,  // list of dim expressions; one alone counts as a list of one
     ATTR_INTS,   // list of constant integers; a list of one and the integer are the same

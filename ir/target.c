@@ -51,6 +51,12 @@ bool target_builtin(const char *name, Target *out) {
     return false;
 }
 
+const ProductRate *target_product(const Target *target, DType dtype) {
+    for (uint32_t i = 0; i < target->products; i++)
+        if (target->product[i].dtype == dtype) return &target->product[i];
+    return NULL;
+}
+
 // One line of a profile: words of it, and where it is.
 typedef struct TargetLine {
     Diags *diags;
@@ -134,6 +140,27 @@ static bool read_fragment(TargetLine *line, void *field) {
     return true;
 }
 
+static bool read_product(TargetLine *line, void *field) {
+    (void)field;
+    Target *out = line->out;
+    char name[16];
+    int length = 0;
+    ProductRate rate;
+    const char *at = line->value;
+    if (sscanf(at, "%15s %n", name, &length) != 1 || !dtype_from_name(name, &rate.dtype))
+        return target_complain(line);
+    at += length;
+    if (!target_read_number(&at, &rate.along_n) || *at++ != ' ' ||
+        !target_read_number(&at, &rate.along_k) || *at || !rate.along_n || !rate.along_k)
+        return target_complain(line);
+    if (out->products == TARGET_PRODUCTS_MAX || target_product(out, rate.dtype)) {
+        diag_error(line->diags, line->span, "products of %s are given twice", name);
+        return false;
+    }
+    out->product[out->products++] = rate;
+    return true;
+}
+
 typedef struct TargetKey {
     const char *name;
     size_t offset;
@@ -153,6 +180,10 @@ static const TargetKey target_keys[] = {
     {"compute_units", offsetof(Target, compute_units), read_u32, false},
     {"features", offsetof(Target, features), read_features, false},
     {"fragment", 0, read_fragment, false},
+    {"memory_rate", offsetof(Target, memory_rate), read_u32, false},
+    {"dispatch_time", offsetof(Target, dispatch_time), read_u32, false},
+    {"product", 0, read_product, false},
+    {"device", offsetof(Target, device), read_name, false},
 };
 enum { TARGET_KEYS = sizeof target_keys / sizeof target_keys[0] };
 
@@ -178,7 +209,8 @@ static bool target_read_line(TargetLine *line, char *text, uint32_t *seen) {
     for (unsigned i = 0; i < TARGET_KEYS; i++) {
         const TargetKey *key = &target_keys[i];
         if (strcmp(key->name, line->key) != 0) continue;
-        if ((*seen >> i & 1) && key->read != read_fragment) {
+        bool list = key->read == read_fragment || key->read == read_product;
+        if ((*seen >> i & 1) && !list) {
             diag_error(line->diags, line->span, "`%s` is given twice", line->key);
             return false;
         }
@@ -247,4 +279,12 @@ void target_print(const Target *target, Text *out) {
         text_printf(out, "fragment = %ux%ux%u %s %s\n", shape->m, shape->n, shape->k,
                     dtype_name(shape->ab), dtype_name(shape->acc));
     }
+    if (target->memory_rate) text_printf(out, "memory_rate = %u\n", target->memory_rate);
+    if (target->dispatch_time) text_printf(out, "dispatch_time = %u\n", target->dispatch_time);
+    for (uint32_t i = 0; i < target->products; i++) {
+        const ProductRate *rate = &target->product[i];
+        text_printf(out, "product = %s %u %u\n", dtype_name(rate->dtype), rate->along_n,
+                    rate->along_k);
+    }
+    if (target->device[0]) text_printf(out, "device = %s\n", target->device);
 }

@@ -36,7 +36,13 @@ typedef struct FragmentShape { // subgroup scope: D[m, n] += A[m, k] * B[k, n]
     DType ab, acc;
 } FragmentShape;
 
-enum { TARGET_FRAGMENTS_MAX = 32 };
+enum { TARGET_FRAGMENTS_MAX = 32, TARGET_PRODUCTS_MAX = 16 };
+
+// What large products of this dtype reach here, by the order of the second operand's elements.
+typedef struct ProductRate {
+    DType dtype;
+    uint32_t along_n, along_k; // 10^12 operations a second, two a multiply-add
+} ProductRate;
 
 typedef struct Target {
     char name[64];
@@ -48,7 +54,15 @@ typedef struct Target {
     TargetFeatures features;
     uint32_t fragments;
     FragmentShape fragment[TARGET_FRAGMENTS_MAX];
+    // Measured; 0 and none where unknown: passes then change nothing for the sake of speed.
+    uint32_t memory_rate;   // 10^9 bytes a second, read and written, of a copy
+    uint32_t dispatch_time; // nanoseconds of a dispatch behind a barrier that does nothing
+    uint32_t products;
+    ProductRate product[TARGET_PRODUCTS_MAX];
+    char device[64]; // a device whose name holds this is one of those that were measured
 } Target;
+
+const ProductRate *target_product(const Target *target, DType dtype); // NULL: unknown
 
 const char *const *target_builtin_names(void); // "portable" first; NULL-terminated
 bool target_builtin(const char *name, Target *out);

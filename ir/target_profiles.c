@@ -66,5 +66,13 @@ const char *const target_profile_texts[] = {
     "fragment = 16x16x32 i8 i32\n"
     "fragment = 16x8x32 i8 i32\n"
     "fragment = 16x16x32 u8 i32\n"
-    "fragment = 16x8x32 u8 i32\n",
+    "fragment = 16x8x32 u8 i32\n"
+    "memory_rate = 3900\n"
+    "dispatch_time = 1600\n"
+    "product = f16 302 283\n"
+    "product = bf16 302 283\n"
+    "product = i8 304 588\n"
+    "product = u8 304 588\n"
+    "product = f32 45 43\n"
+    "device = NVIDIA H200\n",
 };

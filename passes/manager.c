@@ -9,6 +9,8 @@ const PassInfo pass_table[] = {
 #undef PASS
     {0}};
 
+enum { WORKSPACE_DEFAULT = 256 << 20 };
+
 const PassInfo *pass_find(const char *name) {
     for (const PassInfo *pass = pass_table; pass->name; pass++)
         if (strcmp(pass->name, name) == 0) return pass;
@@ -16,7 +18,7 @@ const PassInfo *pass_find(const char *name) {
 }
 
 PassOptions pass_options(void) {
-    PassOptions options = {0};
+    PassOptions options = {.max_workspace = WORKSPACE_DEFAULT};
 #ifndef NDEBUG
     options.verify_each = true;
 #endif
@@ -113,13 +115,18 @@ static bool show(PassOptions *options, const PassInfo *pass, const Graph *graph,
 static bool run_one(const PassInfo *pass, Graph **graph, PassOptions *options, Diags *diags,
                     Text *last) {
     const PassSink *sink = &options->sink;
+    Target portable;
     if (sink->ir && wants(options->print_before, pass->name)) {
         Text text = {0};
         graph_print(*graph, &text);
         sink->ir(sink->user, pass->name, true, text.data, text.len);
         text_free(&text);
     }
-    PassContext ctx = {.diags = diags, .strict_rounding = options->strict_rounding};
+    if (!options->target) target_builtin("portable", &portable);
+    PassContext ctx = {.diags = diags,
+                       .strict_rounding = options->strict_rounding,
+                       .target = options->target ? options->target : &portable,
+                       .max_workspace = options->max_workspace};
     double start = milliseconds();
     Graph *out = NULL;
     if (!pass->run(&ctx, *graph, &out)) return false;

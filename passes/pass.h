@@ -7,10 +7,13 @@
 #pragma once
 
 #include "ir/graph.h"
+#include "ir/target.h"
 
 typedef struct PassContext {
     Diags *diags;
-    bool strict_rounding; // every op of the file rounds (--strict-rounding)
+    bool strict_rounding;  // every op of the file rounds (--strict-rounding)
+    const Target *target;  // never NULL; without rates nothing is changed for the sake of speed
+    int64_t max_workspace; // bytes, of one copy in the arena
 } PassContext;
 
 // False after an error in ctx->diags; *out is then not set.
@@ -46,6 +49,8 @@ typedef struct PassOptions {
     bool print_after_change;                // after each pass that changed the text
     bool verify_each;                       // pass_options sets it in debug builds
     bool strict_rounding;
+    const Target *target;  // NULL: the portable one
+    int64_t max_workspace; // bytes that one copy or split of a step may take in the arena
     PassSink sink;
     unsigned dumped; // number of the next dump file; later stages go on from it
 } PassOptions;

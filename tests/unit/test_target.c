@@ -43,9 +43,14 @@ static void h200_limits(void **state) {
     assert_int_equal(target.fragments, 11);
     assert_int_equal(target.fragment[7].k, 32);
     assert_int_equal(target.fragment[7].ab, DT_I8);
+    assert_non_null(target_product(&target, DT_F16));
+    assert_true(target_product(&target, DT_F16)->along_n >
+                target_product(&target, DT_F16)->along_k);
+    assert_true(target_product(&target, DT_I8)->along_n < target_product(&target, DT_I8)->along_k);
     assert_true(target_builtin("portable", &target));
     assert_int_equal(target.features, 0);
     assert_int_equal(target.subgroup_size, 0);
+    assert_null(target_product(&target, DT_F16));
 }
 
 static void mistakes(void **state) {
@@ -60,6 +65,8 @@ static void mistakes(void **state) {
         {"adept 1 target\nsubgroup_min = 4\nsubgroup_min = 4\n", "given twice"},
         {"adept 1 target\nfeatures = wings\n", "unknown feature `wings`"},
         {"adept 1 target\nfragment = 16x16 f16 f32\n", "cannot be"},
+        {"adept 1 target\nproduct = f16 302\n", "cannot be `f16 302`"},
+        {"adept 1 target\nproduct = f16 3 2\nproduct = f16 3 2\n", "f16 are given twice"},
         {"adept 1 target\nname = x\n", "has no `subgroup_min`"},
         {"adept 1 target\nname = x\nsubgroup_min = 8\nsubgroup_max = 4\nsubgroup_size = 8\n"
          "shared_bytes = 1\nmax_invocations = 1\nmax_local_x = 1\nmax_grid = 1 1 1\n",
