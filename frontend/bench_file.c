@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "codegen/package_writer.h"
 #include "frontend/bench.h"
 #include "frontend/run_device.h"
 
@@ -84,6 +85,7 @@ static int make_input(ModelBench *m, const Node *node, AdeptTensor *tensor) {
     uint64_t elements = 1;
     *tensor = (AdeptTensor){
         .name = node->decl->host_name ? node->decl->host_name : value->name,
+        .dtype = (AdeptDType)package_dtype(value->type.dtype),
         .rank = value->type.rank,
     };
     for (uint32_t axis = 0; axis < tensor->rank; axis++) {
@@ -92,9 +94,6 @@ static int make_input(ModelBench *m, const Node *node, AdeptTensor *tensor) {
             return cli_fail(CLI_INPUT, "the size of an input overflows");
         elements *= (uint64_t)tensor->shape[axis];
     }
-    for (int code = 1; adept_dtype_name((AdeptDType)code); code++)
-        if (strcmp(adept_dtype_name((AdeptDType)code), dtype_name(value->type.dtype)) == 0)
-            tensor->dtype = (AdeptDType)code;
     tensor->name = arena_strdup(m->bench->arena, tensor->name);
     tensor->size = elements * adept_dtype_size(tensor->dtype);
     tensor->data = arena_alloc(m->bench->arena, tensor->size);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/package_writer.h"
 #include "frontend/bench.h"
 #include "frontend/targets.h"
 #include "ir/number.h"
@@ -204,13 +205,6 @@ typedef struct BenchSets {
     bool timed;             // something was, with these operands
 } Sets;
 
-static AdeptDType device_dtype(DType dtype) {
-    for (int code = 1; adept_dtype_name((AdeptDType)code); code++)
-        if (strcmp(adept_dtype_name((AdeptDType)code), dtype_name(dtype)) == 0)
-            return (AdeptDType)code;
-    return ADEPT_F32;
-}
-
 static uint64_t operand_bytes(const BenchOperand *operand) {
     return operand->elements * dtype_bytes(operand->dtype);
 }
@@ -313,7 +307,7 @@ static AdeptResult fill_set(Sets *sets, Set *set, AdeptError *error) {
         if (operand->is_param) continue;
         AdeptTensor *tensor = &set->inputs[inputs++];
         *tensor = (AdeptTensor){.name = operand->name,
-                                .dtype = device_dtype(operand->dtype),
+                                .dtype = (AdeptDType)package_dtype(operand->dtype),
                                 .rank = operand->rank,
                                 .buffer = set->buffer,
                                 .offset = at,
@@ -323,7 +317,7 @@ static AdeptResult fill_set(Sets *sets, Set *set, AdeptError *error) {
         at += rounded_up(operand_bytes(operand));
     }
     set->output = (AdeptTensor){.name = "y",
-                                .dtype = device_dtype(made->dtype),
+                                .dtype = (AdeptDType)package_dtype(made->dtype),
                                 .buffer = set->buffer,
                                 .offset = at,
                                 .size = result_bytes(made)};

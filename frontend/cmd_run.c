@@ -28,7 +28,7 @@ static const CliOption options_table[] = {
     {"weights", 'w', CLI_TEXT, offsetof(Options, weights), "FILE",
      "Weights: .safetensors, or an index of shards"},
     {"random-weights", 0, CLI_TEXT, offsetof(Options, random_weights), "SEED",
-     "Weights made from this number, on a device only"},
+     "Weights made from this number"},
     {"in", 'i', CLI_LIST, offsetof(Options, in), "NAME=FILE",
      "An input: .npy, or .npz (alone: all its members)"},
     {"out", 'o', CLI_LIST, offsetof(Options, out), "NAME=FILE", "Where an output goes: .npy"},
@@ -175,8 +175,9 @@ static int run_reference(Run *run, ArrayVec *outputs) {
     if (code == CLI_OK) {
         int64_t *symbols =
             arena_alloc(run->arena, (dim_symbol_count(graph->dims) + 1) * sizeof *symbols);
+        ReferenceWeights weights = {run->options->weights, run->options->random_weights};
         bool good = reference_dims(graph, &run->inputs, &run->options->sizes, diags, symbols) &&
-                    reference_run(run->arena, graph, &run->inputs, run->options->weights, symbols,
+                    reference_run(run->arena, graph, &run->inputs, &weights, symbols,
                                   run->options->pipeline.passes.strict_rounding,
                                   times_of(run->options), diags, outputs);
         code = report(diags);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/package_writer.h"
+#include "frontend/random_data.h"
 #include "ir/number.h"
 #include "runtime/weights.h"
 
@@ -208,7 +210,8 @@ typedef struct Fetch {
     const Graph *graph;
     Diags *diags;
     const ArrayVec *inputs;
-    const Weights *weights; // NULL: none were given
+    const Weights *weights; // of files; NULL: none were given
+    RandomWeights *random;  // instead of files, or NULL
     Arena *arena;
     StateVec *states; // as the runs so far left them; absent ones have their first values
     StateVec *next;   // of the run under way
@@ -286,20 +289,32 @@ static bool check_weight(const Fetch *f, const char *key, const WeightsEntry *en
     return false;
 }
 
+static bool read_weight(const Fetch *f, const char *key, DType stored, const Tensor *out,
+                        bool stack, char *data, size_t bytes) {
+    const WeightsEntry *entry = weights_find(f->weights, key);
+    AdeptError error = {0};
+    if (!check_weight(f, key, entry, stored, out, stack)) return false;
+    if (weights_read(f->weights, entry, 0, data, bytes, &error) == ADEPT_OK) return true;
+    diag_error(f->diags, nowhere, "%s", error.detail);
+    return false;
+}
+
+static bool make_weight(const Fetch *f, const char *key, DType stored, const Tensor *out,
+                        bool stack, char *data, size_t bytes) {
+    AdeptPortInfo info = {.name = key, .dtype = (AdeptDType)package_dtype(stored)};
+    for (uint32_t i = stack; i < out->rank; i++) info.shape[info.rank++] = out->size[i];
+    return random_weights_read(f->random, &info, 0, data, bytes);
+}
+
 static bool fetch_part(const Fetch *f, const Node *node, const int64_t *symbols, int64_t part,
                        int64_t count, Tensor *out) {
     DType stored = node->decl->stored ? node->decl->stored : out->dtype;
     size_t step = dtype_bytes(stored), bytes = (size_t)count * step;
     Text key = {0};
     expand_key(f->graph, node->decl->key, symbols, part, &key);
-    const WeightsEntry *entry = weights_find(f->weights, key.data);
-    bool good = check_weight(f, key.data, entry, stored, out, node->decl->stack);
-    char *data = good ? malloc(bytes ? bytes : 1) : NULL;
-    AdeptError error = {0};
-    if (good && (!data || weights_read(f->weights, entry, 0, data, bytes, &error) != ADEPT_OK)) {
-        diag_error(f->diags, nowhere, "%s", data ? error.detail : "out of memory");
-        good = false;
-    }
+    char *data = memory_or_exit(malloc(bytes ? bytes : 1));
+    bool good = f->random ? make_weight(f, key.data, stored, out, node->decl->stack, data, bytes)
+                          : read_weight(f, key.data, stored, out, node->decl->stack, data, bytes);
     for (int64_t i = 0; good && i < count; i++)
         out->data[part * count + i] = number_load(stored, data + (size_t)i * step);
     free(data);
@@ -308,7 +323,7 @@ static bool fetch_part(const Fetch *f, const Node *node, const int64_t *symbols,
 }
 
 static bool fetch_param(const Fetch *f, const Node *node, const int64_t *symbols, Tensor *out) {
-    if (!f->weights) {
+    if (!f->weights && !f->random) {
         diag_error(f->diags, nowhere, "the model has weights: give --weights FILE");
         return false;
     }
@@ -419,20 +434,26 @@ static bool run_times(const EvalOptions *options, Fetch *fetch, uint32_t times, 
     return good;
 }
 
-bool reference_run(Arena *arena, const Graph *graph, ArrayVec *inputs, const char *weights,
-                   const int64_t *symbols, bool strict_rounding, uint32_t times, Diags *diags,
-                   ArrayVec *out) {
+bool reference_run(Arena *arena, const Graph *graph, ArrayVec *inputs,
+                   const ReferenceWeights *weights, const int64_t *symbols, bool strict_rounding,
+                   uint32_t times, Diags *diags, ArrayVec *out) {
     Weights files = {0};
+    RandomWeights random = {0};
     AdeptError error = {0};
     if (!convert_inputs(graph, inputs, diags)) return false;
-    if (weights && weights_open(&files, weights, &error) != ADEPT_OK) {
+    if (weights->random && !random_weights_open(&random, weights->random)) {
+        diag_error(diags, nowhere, "--random-weights %s: a number is wanted", weights->random);
+        return false;
+    }
+    if (weights->file && weights_open(&files, weights->file, &error) != ADEPT_OK) {
         diag_error(diags, nowhere, "%s", error.detail);
         return false;
     }
     Fetch user = {.graph = graph,
                   .diags = diags,
                   .inputs = inputs,
-                  .weights = weights ? &files : NULL,
+                  .weights = weights->file ? &files : NULL,
+                  .random = weights->random ? &random : NULL,
                   .arena = arena};
     EvalOptions options = {.symbols = symbols,
                            .fetch = fetch,
@@ -440,6 +461,7 @@ bool reference_run(Arena *arena, const Graph *graph, ArrayVec *inputs, const cha
                            .user = &user,
                            .strict_rounding = strict_rounding};
     bool good = run_times(&options, &user, has_states(graph) ? times : 1, out);
-    if (weights) weights_close(&files);
+    if (weights->file) weights_close(&files);
+    random_weights_close(&random);
     return good;
 }

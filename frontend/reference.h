@@ -13,9 +13,14 @@
 bool reference_dims(const Graph *graph, const ArrayVec *inputs, const CliSizes *given, Diags *diags,
                     int64_t *symbols);
 
+// Where params come from; both NULL for a model without params.
+typedef struct ReferenceWeights {
+    const char *file;   // .safetensors or an index of shards
+    const char *random; // a seed, as random_weights_open takes it; not both
+} ReferenceWeights;
+
 // Converts inputs to the graph's dtypes (they may have been converted before) and runs everything
-// `times` times, states going from run to run; `weights` may be NULL for a model without params.
-// Adds the outputs of the last run, rounded to their dtypes, to `out`.
-bool reference_run(Arena *arena, const Graph *graph, ArrayVec *inputs, const char *weights,
-                   const int64_t *symbols, bool strict_rounding, uint32_t times, Diags *diags,
+// `times` times, states going from run to run. Adds the outputs of the last run, rounded to their dtypes, to `out`.
+bool reference_run(Arena *arena, const Graph *graph, ArrayVec *inputs,
+                   const ReferenceWeights *weights, const int64_t *symbols, bool strict_rounding, uint32_t times, Diags *diags,
                    ArrayVec *out);

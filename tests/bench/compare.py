@@ -43,6 +43,10 @@ CONV = [(n, c, hw, o, k, s) for n in (1, 16, 64)
 ATTENTION = [(1, 32, 512, 128, 32, 512, False), (1, 32, 2048, 128, 32, 2048, False),
              (1, 32, 2048, 128, 32, 2048, True), (1, 28, 4096, 128, 4, 4096, True),
              (8, 12, 256, 64, 12, 256, False), (1, 28, 1, 128, 4, 4096, False)]
+VISION = [("resnet50", "resnet50/resnet50.adp", (1, 32)),
+          ("mobilenet_v2", "mobilenet/mobilenet_v2.adp", (1, 32)),
+          ("mobilenet_v3_large", "mobilenet/mobilenet_v3.adp", (1, 32)),
+          ("vit_b_16", "vit/vit.adp", (1, 32))]
 ROWS = ("map", "softmax", "layer_norm", "rms_norm", "transpose")
 PEER_MODES = {"f32": ("fp32", "tf32"), "f16": ("fp16",), "bf16": ("bf16",), "i8": ("int8",)}
 
@@ -227,16 +231,20 @@ def peer_lenet(batch):
                         nn.Linear(400, 120), nn.Tanh(), nn.Linear(120, 84), nn.Tanh(),
                         nn.Linear(84, 10)).cuda().eval()
     x = torch.randn(batch, 1, 28, 28, device="cuda")
-    return peer_time([lambda: net(x)])
+    return peer_time([lambda: net(x)]), None
 
 
-def peer_resnet(batch):
+def peer_vision(name, batch):
+    """A net of torchvision in f16: channels last, and as it is; the faster."""
     import torchvision
     torch_mode("fp16")
     torch.backends.cudnn.benchmark = True
-    net = torchvision.models.resnet50().cuda().half().eval()
+    net = getattr(torchvision.models, name)().cuda().half().eval()
     x = torch.randn(batch, 3, 224, 224, device="cuda", dtype=torch.float16)
-    return peer_time([lambda: net(x)])
+    us = [peer_time([lambda: net(x)])]
+    net, x = net.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
+    us.append(peer_time([lambda: net(x)]))
+    return min(us), None
 
 
 def make_qwen():
@@ -263,7 +271,7 @@ def peer_qwen(net, tokens, past):
         end.record()
         end.synchronize()
         times.append(start.elapsed_time(end) * 1e3)
-    return statistics.median(times[3:])
+    return statistics.median(times[3:]), None
 
 
 # ---- the table ---------------------------------------------------------------------------------
@@ -454,7 +462,7 @@ def rows(table, adept, size):
 def add_net(table, adept, name, mode, work, unit, found, peer_mode, model, *options):
     us = adept.net(os.path.join(HERE, "../../examples", model), *options)
     table.add("nets", name, mode, (us, None, "") if us else None, work, unit,
-              peer_mode if found else "", (found, None) if found else None)
+              peer_mode if found else "", found)
 
 
 def nets(table, adept, size):
@@ -463,10 +471,11 @@ def nets(table, adept, size):
         add_net(table, adept, "lenet5 batch %d" % batch, "f32", batch, "time",
                 peer(peer_lenet, batch), "graph", "digits/lenet5.adp", "-w", weights,
                 "--dim", "N=%d" % batch)
-    for batch in {"full": (1, 32), "quick": (1,), "dry": ()}[size]:
-        add_net(table, adept, "resnet50 batch %d" % batch, "f16", batch, "time",
-                peer(peer_resnet, batch), "graph", "resnet50/resnet50.adp",
-                "--random-weights", "1", "-D", "T=f16", "-D", "F=f16", "--dim", "N=%d" % batch)
+    for name, model, batches in VISION:
+        for batch in batches if size == "full" else batches[:size == "quick"]:
+            add_net(table, adept, "%s batch %d" % (name, batch), "f16", batch, "time",
+                    peer(peer_vision, name, batch), "graph", model, "--random-weights", "1",
+                    "-D", "T=f16", "-D", "F=f16", "--dim", "N=%d" % batch)
 
 
 QWEN_7B = [word for size in ("D=3584", "I=18944", "Hq=28", "Hkv=4", "vocab=152064", "tied=false",
