@@ -20,7 +20,8 @@ typedef struct ReferenceWeights {
 } ReferenceWeights;
 
 // Converts inputs to the graph's dtypes (they may have been converted before) and runs everything
-// `times` times, states going from run to run. Adds the outputs of the last run, rounded to their dtypes, to `out`.
+// `times` times, states going from run to run. Adds the outputs of the last run, rounded to their
+// dtypes, to `out`.
 bool reference_run(Arena *arena, const Graph *graph, ArrayVec *inputs,
-                   const ReferenceWeights *weights, const int64_t *symbols, bool strict_rounding, uint32_t times, Diags *diags,
-                   ArrayVec *out);
+                   const ReferenceWeights *weights, const int64_t *symbols, bool strict_rounding,
+                   uint32_t times, Diags *diags, ArrayVec *out);
