@@ -64,6 +64,11 @@ typedef enum Proof { PROOF_NO, PROOF_YES, PROOF_UNKNOWN } Proof; // refuted, pro
 Proof dim_prove(DimTable *table, Dim a, DimRelation relation, Dim b);
 // Adds a fact (from an assert or a run-time check) that later proofs may use.
 void dim_assume(DimTable *table, Dim a, DimRelation relation, Dim b);
+// Facts that hold only for a while, as under an alternative's conditions: what is assumed between
+// begin and end is forgotten at the end. Scopes nest.
+typedef struct DimScope DimScope;
+DimScope *dim_scope_begin(DimTable *table);
+void dim_scope_end(DimTable *table, DimScope *scope);
 
 // Value for given symbol values (indexed by symbol number). False on overflow.
 bool dim_eval(const DimTable *table, Dim dim, const int64_t *symbols, int64_t *value);

@@ -294,6 +294,27 @@ Proof dim_prove(DimTable *table, Dim a, DimRelation relation, Dim b) {
 
 // ---- facts ----
 
+struct DimScope {
+    uint32_t not_negative, not_zero, congruent; // how many facts there were
+    int64_t multiple[SYMBOLS_MAX];
+};
+
+DimScope *dim_scope_begin(DimTable *table) {
+    DimScope *scope = arena_alloc(table->arena, sizeof *scope);
+    scope->not_negative = table->not_negative.len, scope->not_zero = table->not_zero.len;
+    scope->congruent = table->congruent.len;
+    for (uint32_t i = 0; i < table->symbols; i++) scope->multiple[i] = table->symbol[i].multiple;
+    return scope;
+}
+
+// Normal forms and bounds never use facts, so dims made meanwhile stay what they are.
+void dim_scope_end(DimTable *table, DimScope *scope) {
+    table->not_negative.len = scope->not_negative, table->not_zero.len = scope->not_zero;
+    table->congruent.len = scope->congruent;
+    for (uint32_t i = 0; i < table->symbols; i++) table->symbol[i].multiple = scope->multiple[i];
+    dim_forget_samples(table);
+}
+
 static void assume_not_negative(DimTable *table, Dim x) {
     if (x != DIM_NONE && !dim_is_const(table, x, NULL))
         vec_push(table->arena, &table->not_negative, x);

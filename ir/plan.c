@@ -108,6 +108,13 @@ bool schedule_parse(const char *text, Arena *arena, Schedule *out, Text *error) 
     return true;
 }
 
+DimScope *plan_assume(DimTable *dims, const Condition *condition, uint32_t conditions) {
+    DimScope *scope = dim_scope_begin(dims);
+    for (uint32_t i = 0; i < conditions; i++)
+        dim_assume(dims, condition[i].left, condition[i].relation, condition[i].right);
+    return scope;
+}
+
 ValueId plan_memory_base(const Graph *g, ValueId value) {
     for (;;) {
         const Value *v = graph_value(g, value);

@@ -124,6 +124,10 @@ AccessList plan_accesses(Arena *arena, const Graph *g, NodeId fused);
 // What an inline view reads from.
 ValueId plan_memory_base(const Graph *g, ValueId value);
 
+// Assumes an alternative's conditions until dim_scope_end(): what is decided, lowered and verified
+// for it may rely on them.
+DimScope *plan_assume(DimTable *dims, const Condition *condition, uint32_t conditions);
+
 void schedule_print(const Schedule *schedule, Text *out); // "local=64, vec=4"
 bool schedule_parse(const char *text, Arena *arena, Schedule *out, Text *error);
 

@@ -70,6 +70,20 @@ static bool check_dispatch(Verify *v, const Dispatch *dispatch) {
     return good;
 }
 
+// The dispatches of all alternatives, each under its conditions.
+static void check_steps(Verify *v, const PlanStep *steps, const LoweredStep *lowered,
+                        uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t a = 0; a < lowered[i].alternatives.len; a++) {
+            const Alternative *guard = &steps[i].alternatives.at[a];
+            const LoweredAlternative *one = &lowered[i].alternatives.at[a];
+            DimScope *scope = plan_assume(v->g->dims, guard->condition, guard->conditions);
+            for (uint32_t d = 0; d < one->count; d++)
+                v->good = check_dispatch(v, &v->program->dispatches.at[one->first + d]) && v->good;
+            dim_scope_end(v->g->dims, scope);
+        }
+}
+
 static int64_t block_bytes(const Verify *v, const DispatchArg *arg) {
     const Plan *plan = v->plan;
     Dim size = arg->kind == BUF_ARENA   ? plan->arena_bytes
@@ -152,8 +166,8 @@ bool program_verify(const Program *program, Diags *diags) {
     v->arena = arena_create();
     for (uint32_t i = 0; i < program->kernels.len; i++)
         v->good = kernel_verify(program->kernels.at[i], diags) && v->good;
-    for (uint32_t i = 0; i < program->dispatches.len; i++)
-        v->good = check_dispatch(v, &program->dispatches.at[i]) && v->good;
+    check_steps(v, v->plan->run.at, program->run.at, program->run.len);
+    check_steps(v, v->plan->prepare.at, program->prepare.at, program->prepare.len);
     uint32_t most = 0;
     for (uint32_t i = 0; i < program->run.len; i++)
         if (program->run.at[i].alternatives.len > most) most = program->run.at[i].alternatives.len;

@@ -15,8 +15,8 @@ static const LowerFamily lower_families[] = {
     {"attention", lower_attention},
 };
 
-static bool lower_alternative(Plan *plan, Program *program, Diags *diags, const PlanStep *step,
-                              const Alternative *alternative, LoweredAlternative *out) {
+static bool lower_as(Plan *plan, Program *program, Diags *diags, const PlanStep *step,
+                     const Alternative *alternative, LoweredAlternative *out) {
     const char *family = graph_node(plan->graph, step->node)->family;
     out->first = program->dispatches.len;
     for (unsigned i = 0; i < sizeof lower_families / sizeof lower_families[0]; i++) {
@@ -33,6 +33,15 @@ static bool lower_alternative(Plan *plan, Program *program, Diags *diags, const 
     diag_error(diags, (Span){0}, "%s: there is no family %s",
                graph_node(plan->graph, step->node)->name, family);
     return false;
+}
+
+static bool lower_alternative(Plan *plan, Program *program, Diags *diags, const PlanStep *step,
+                              const Alternative *alternative, LoweredAlternative *out) {
+    DimTable *dims = plan->graph->dims;
+    DimScope *scope = plan_assume(dims, alternative->condition, alternative->conditions);
+    bool good = lower_as(plan, program, diags, step, alternative, out);
+    dim_scope_end(dims, scope);
+    return good;
 }
 
 typedef VEC(LoweredStep) LoweredList;

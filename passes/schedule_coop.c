@@ -11,6 +11,7 @@
 #include "passes/schedule.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
     COOP_RATE = 1160,     // multiply-adds of 16-bit fragments a cycle
@@ -31,6 +32,8 @@ typedef struct CoopSite {
     CoopShape shape;
     double batch, m, n, k;
     FragmentShape fragment;
+    Condition condition[CONDITIONS_MAX]; // under which the candidates are legal
+    uint32_t conditions;
 } CoopSite;
 
 static TargetFeatures coop_type_features(DType dtype) {
@@ -130,7 +133,9 @@ static void coop_add(CoopSite *c, const Schedule *s, double cost, const char *wh
     Candidate candidate = {.schedule = *s, .cost = cost, .why = why};
     candidate.guard = (ScheduleGuard){.features = coop_features(c),
                                       .shared_bytes = shared > 32768 ? shared : 0,
-                                      .fragment = c->fragment};
+                                      .fragment = c->fragment,
+                                      .conditions = c->conditions};
+    memcpy(candidate.guard.condition, c->condition, sizeof c->condition);
     schedule_add_guarded(site, candidate);
 }
 
@@ -191,26 +196,13 @@ static void coop_depths(CoopSite *c, Schedule s) {
     if (c->shape.x.vector && c->shape.y.vector) coop_candidate(c, s);
 }
 
-void schedule_coop(ScheduleSite *site) {
-    CoopSite c = {.site = site};
-    Graph *g = (Graph *)(uintptr_t)site->graph;
-    const Target *target = site->target;
-    if (!target->fragments || !target->subgroup_size ||
-        target->subgroup_min != target->subgroup_max)
-        return;
-    if (!coop_shape(g, g->regions.at[site->fused->body].owner, &c.shape) || !coop_fragment(&c))
-        return;
-    TargetFeatures need = coop_features(&c);
-    if ((target->features & need) != need) return;
-    c.batch = schedule_size(site, c.shape.contract.batch);
-    c.m = schedule_size(site, c.shape.contract.m);
-    c.n = schedule_size(site, c.shape.contract.n);
-    c.k = schedule_size(site, c.shape.contract.k);
+static void coop_tiles(CoopSite *c) {
+    const Target *target = c->site->target;
     Schedule s = {.form = "coop",
                   .subgroup = target->subgroup_size,
-                  .frag_m = c.fragment.m,
-                  .frag_n = c.fragment.n,
-                  .frag_k = c.fragment.k};
+                  .frag_m = c->fragment.m,
+                  .frag_n = c->fragment.n,
+                  .frag_k = c->fragment.k};
     for (uint32_t i = 1; i <= 4; i *= 2)
         for (uint32_t j = 1; j <= 4; j *= 2)
             for (uint32_t down = 1; down <= 4; down *= 2)
@@ -218,6 +210,53 @@ void schedule_coop(ScheduleSite *site) {
                     s.warp_m = i * s.frag_m, s.warp_n = j * s.frag_n;
                     s.tile_m = down * s.warp_m, s.tile_n = across * s.warp_n;
                     s.local = down * across * s.subgroup;
-                    if (down * across > 1 || !target->compute_units) coop_depths(&c, s);
+                    if (down * across > 1 || !target->compute_units) coop_depths(c, s);
                 }
+}
+
+// A condition that lines of the operand are whole moves, where that is open and known when a run
+// is recorded.
+static void coop_condition(CoopSite *c, const CoopOperand *o) {
+    DimTable *dims = c->site->dims;
+    Dim fast = o->k_fast ? c->shape.contract.k : o->rows;
+    int64_t unit = COOP_MOVE / dtype_bytes(o->dtype);
+    if (o->vector || dim_divides(dims, unit, fast)) return;
+    uint64_t symbols = dim_symbols(dims, fast);
+    for (uint32_t i = 0; i < dim_symbol_count(dims); i++)
+        if (symbols >> i & 1 && dim_symbol_source(dims, i) == DIM_FROM_HOST) return;
+    Dim rest = dim_floor_mod(dims, fast, dim_const(dims, unit));
+    if (rest == DIM_NONE || dim_is_const(dims, rest, NULL)) return;
+    for (uint32_t i = 0; i < c->conditions; i++)
+        if (c->condition[i].left == rest) return;
+    c->condition[c->conditions++] = (Condition){rest, dim_const(dims, 0), DIM_EQ};
+}
+
+// Symbolic sizes that are multiples of a move get a form of their own, which moves operands whole.
+static void coop_when_whole(const CoopSite *any, Graph *g, NodeId fused) {
+    CoopSite c = *any;
+    coop_condition(&c, &any->shape.x), coop_condition(&c, &any->shape.y);
+    if (!c.conditions) return;
+    DimScope *scope = plan_assume(c.site->dims, c.condition, c.conditions);
+    bool better = coop_shape(g, fused, &c.shape) && c.shape.x.vector && c.shape.y.vector;
+    if (better) coop_tiles(&c);
+    dim_scope_end(c.site->dims, scope);
+}
+
+void schedule_coop(ScheduleSite *site) {
+    CoopSite c = {.site = site};
+    Graph *g = (Graph *)(uintptr_t)site->graph;
+    const Target *target = site->target;
+    NodeId fused = g->regions.at[site->fused->body].owner;
+    if (!target->fragments || !target->subgroup_size ||
+        target->subgroup_min != target->subgroup_max)
+        return;
+    if (!coop_shape(g, fused, &c.shape) || !coop_fragment(&c)) return;
+    TargetFeatures need = coop_features(&c);
+    if ((target->features & need) != need) return;
+    c.batch = schedule_size(site, c.shape.contract.batch);
+    c.m = schedule_size(site, c.shape.contract.m);
+    c.n = schedule_size(site, c.shape.contract.n);
+    c.k = schedule_size(site, c.shape.contract.k);
+    coop_when_whole(&c, g, fused);
+    coop_tiles(&c);
 }

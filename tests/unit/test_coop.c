@@ -429,6 +429,63 @@ static void choices_run(void **state) {
     }
 }
 
+// Tiles in bands, the last of them narrower; batches.
+static void bands(void **state) {
+    (void)state;
+    static const int64_t some[] = {33, 100};
+    for (unsigned batched = 0; batched < 2; batched++) {
+        Graph *g = begin();
+        ValueId x = make_input(g, "x", batched ? "[2, N, 32] f16" : "[N, 32] f16");
+        ValueId y = make_input(g, "y", batched ? "[2, 136, 32] f16" : "[136, 32] f16");
+        NodeId fused = graph_begin_fused(g, "k", "contract", false);
+        finish(g, fused, contract(g, batched ? "batch=1, dtype=f32" : "dtype=f32", x, y));
+        for (unsigned raster = 1; raster <= 4; raster++)
+            for (unsigned i = 0; i < 2; i++) {
+                Form form = floats[raster % 2 ? 0 : 4];
+                form.schedule.raster = raster;
+                check(g, &form, some[i], 1e-5, false);
+            }
+        graph_destroy(g);
+    }
+}
+
+// Symbolic sizes: where they are multiples of a move, operands are moved whole.
+static void multiples(void **state) {
+    (void)state;
+    static const int64_t some[] = {8, 33, 64, 72};
+    static const char *const list[][3] = {{"[48, N] f16", "[40, N] f16", "N % 8"},
+                                          {"[40, N] i8", "[40, N] i8", "N % 16"},
+                                          {"[24, 56] f16", "[56, N] f16", "N % 8"}};
+    for (unsigned i = 0; i < 3; i++) {
+        Graph *g = begin();
+        dim_set_source(g->dims, 0, DIM_FROM_INPUT);
+        ValueId x = make_input(g, "x", list[i][0]), y = make_input(g, "y", list[i][1]);
+        NodeId fused = graph_begin_fused(g, "k", "contract", false);
+        if (i) y = make_view(g, OP_TRANSPOSE, "a=0, b=1", y);
+        if (i == 1) x = make_view(g, OP_TRANSPOSE, "a=0, b=1", x);
+        finish(g, fused, contract(g, i == 1 ? NULL : "dtype=f32", x, y));
+        for (unsigned t = 0; t < 2; t++)
+            for (unsigned n = 0; n < 4; n++) {
+                ProgramCheck run = {.target = t ? "lavapipe-debian13" : "h200",
+                                    .symbols = &some[n],
+                                    .tolerance = i == 1 ? 0 : 1e-5,
+                                    .scale = 1};
+                const Program *program = program_check(g, &run);
+                const PlanStep *step = &program->plan->run.at[0];
+                const Alternative *a = step->alternatives.at;
+                while (!a->fragment.m) a++;
+                assert_string_equal(a->schedule.form, "coop");
+                assert_int_equal(a->conditions, 1);
+                Text text = {0};
+                dim_print(g->dims, a->condition[0].left, &text);
+                assert_string_equal(text.data, list[i][2]);
+                text_free(&text);
+                emit_all(program);
+            }
+        graph_destroy(g);
+    }
+}
+
 // Plans and lowers for a target; the alternatives of the only step.
 static const PlanStep *planned(Graph *g, const char *target) {
     Target to;
@@ -535,6 +592,8 @@ int main(void) {
         cmocka_unit_test(prologue),
         cmocka_unit_test(choices),
         cmocka_unit_test(choices_run),
+        cmocka_unit_test(bands),
+        cmocka_unit_test(multiples),
         cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

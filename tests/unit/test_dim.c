@@ -233,6 +233,23 @@ static void proofs_from_equations(void **state) {
     assert_false(dim_divides(T, 8, ADD(f->p, f->s)));
 }
 
+static void facts_of_a_scope(void **state) {
+    Fixture *f = *state;
+    DimScope *outer = dim_scope_begin(T);
+    dim_assume(T, MOD(f->n, K(4)), DIM_EQ, K(0));
+    DimScope *inner = dim_scope_begin(T);
+    dim_assume(T, f->n, DIM_LE, f->s);
+    dim_assume(T, MOD(f->n, K(3)), DIM_EQ, K(0));
+    assert_int_equal(dim_multiple(T, f->n), 12);
+    YES(f->n, LT, ADD(f->s, K(1)));
+    dim_scope_end(T, inner);
+    UNKNOWN(f->n, LT, ADD(f->s, K(1)));
+    assert_int_equal(dim_multiple(T, f->n), 4);
+    dim_scope_end(T, outer);
+    assert_int_equal(dim_multiple(T, f->n), 1);
+    assert_false(dim_divides(T, 4, f->n));
+}
+
 static void exact_division(void **state) {
     Fixture *f = *state;
     Dim quotient;
@@ -275,6 +292,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(proofs_without_facts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(proofs_from_facts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(proofs_from_equations, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(facts_of_a_scope, set_up, tear_down),
         cmocka_unit_test_setup_teardown(exact_division, set_up, tear_down),
         cmocka_unit_test_setup_teardown(import_matches_names, set_up, tear_down),
     };
