@@ -181,7 +181,8 @@ int bench_candidates(BenchDevice *bench, const BenchCase *made, Pipeline *pipeli
     if (code != CLI_OK) return code;
     const PlanStep *step = find_step(pipeline->plan, made->family);
     *list = (CandidateList){0};
-    if (step) *list = plan_candidates(pipeline->plan, step->node);
+    CompileOptions options = pipeline_compile_options(pipeline);
+    if (step) *list = plan_candidates(pipeline->plan, step->node, &options);
     return CLI_OK;
 }
 

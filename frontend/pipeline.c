@@ -174,10 +174,15 @@ static bool run_passes(Pipeline *pipeline) {
     return pipeline->graph != NULL;
 }
 
+CompileOptions pipeline_compile_options(const Pipeline *pipeline) {
+    return (CompileOptions){.strict_rounding = pipeline->options.passes.strict_rounding,
+                            .family = pipeline->options.family,
+                            .schedule = pipeline->options.schedule,
+                            .max_workspace = pipeline->options.passes.max_workspace};
+}
+
 static bool make_plan(Pipeline *pipeline) {
-    CompileOptions options = {.strict_rounding = pipeline->options.passes.strict_rounding,
-                              .family = pipeline->options.family,
-                              .schedule = pipeline->options.schedule};
+    CompileOptions options = pipeline_compile_options(pipeline);
     double start = now();
     return plan_build(pipeline->graph, &pipeline->target, &options, pipeline->diags,
                       &pipeline->plan) &&

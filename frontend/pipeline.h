@@ -123,6 +123,8 @@ void pipeline_close(Pipeline *pipeline);
 bool pipeline_load(Pipeline *pipeline, const char *path);
 bool pipeline_load_text(Pipeline *pipeline, const char *name, const char *text, size_t length);
 
+// What its options say to plan_build.
+CompileOptions pipeline_compile_options(const Pipeline *pipeline);
 // Goes on to a stage: graph passes, plan, kernels. Stages that are there already are kept.
 bool pipeline_reach(Pipeline *pipeline, TextStage stage);
 // Appends the text of a stage that has been reached.

@@ -33,7 +33,8 @@ typedef struct Placement {
 //   lanes          invocations that share one row (row family); rows: rows per workgroup
 //   vec            elements a load or store moves at once; items: elements per invocation (map,
 //   row) subgroup       required subgroup size; frag_m/n/k: fragment shape; warp_m/n: subgroup tile
-//   stages         shared-memory stages; unroll: of the K loop; split_k: parts of K
+//   stages         shared-memory stages; unroll: of the K loop
+//   split_k        parts of K, summed apart and then, in a second dispatch, in order; 0 or 1: one
 //   raster         rows of tiles gone through together, column by column (0 and 1: row by row)
 //   keep           row family: 1 registers hold the row between phases, 0 it is read again
 #define SCHEDULE_FIELDS(X)                                                                         \
@@ -80,7 +81,7 @@ typedef struct Alternative {
     Condition condition[CONDITIONS_MAX];
     uint32_t conditions;
     Schedule schedule;
-    Dim workspace_offset, workspace; // bytes in the arena for this alternative; DIM_NONE: none
+    Dim workspace_offset, workspace; // bytes in the arena while the step runs; DIM_NONE: none
     const char *reason;
 } Alternative;
 

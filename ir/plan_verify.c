@@ -246,20 +246,78 @@ static void check_overlaps(Verify *v, const Life *lives) {
         }
 }
 
+// The workspace of a step lies in the arena, beside what lives while it runs.
+static void check_workspace(Verify *v, const Life *lives, uint32_t at) {
+    const Plan *plan = v->plan;
+    const PlanStep *step = &plan->run.at[at];
+    for (uint32_t i = 0; i < step->alternatives.len && v->good; i++) {
+        const Alternative *a = &step->alternatives.at[i];
+        int64_t first, size, end;
+        if (a->workspace == DIM_NONE || !evaluate(v, a->workspace, &size) ||
+            !evaluate(v, a->workspace_offset, &first) || !evaluate(v, plan->arena_bytes, &end))
+            continue;
+        const char *name = graph_node(v->g, step->node)->name;
+        if (first < 0 || first % 256 != 0 || size < 0 || first + size > end)
+            complain(v, "the workspace of step %s lies outside the arena or is not aligned", name);
+        for (uint32_t p = 0; p < plan->placements.len && v->good; p++) {
+            const Placement *place = &plan->placements.at[p];
+            const Life *life = &lives[place->value];
+            int64_t from, bytes;
+            if (place->kind != BUF_ARENA || life->first > at || life->last < at ||
+                !evaluate(v, place->offset, &from) || !evaluate(v, place->bytes, &bytes))
+                continue;
+            if (first < from + bytes && from < first + size)
+                complain(v, "the workspace of step %s overlaps %s, which lives then", name,
+                         value_name(v, place->value));
+        }
+    }
+}
+
+static void check_workspaces(Verify *v, const Life *lives) {
+    const Plan *plan = v->plan;
+    for (uint32_t i = 0; i < plan->run.len && v->good; i++)
+        if (plan->run.at[i].node) check_workspace(v, lives, i);
+    for (uint32_t i = 0; i < plan->prepare.len; i++)
+        for (uint32_t a = 0; a < plan->prepare.at[i].alternatives.len; a++)
+            if (plan->prepare.at[i].alternatives.at[a].workspace != DIM_NONE)
+                complain(v, "step %s has workspace, which there is none of in prepare",
+                         graph_node(v->g, plan->prepare.at[i].node)->name);
+}
+
 // ---- barriers ----
 
 static unsigned symbol_number(const Graph *g, Dim symbol) {
     return (unsigned)__builtin_ctzll(dim_symbols(g->dims, symbol));
 }
 
+static void touch_range(Verify *v, Hazards *h, HazardRange range) {
+    uint32_t other;
+    if (!hazards_add(h, range, &other))
+        complain(v, "steps %s and %s touch the same bytes without a barrier between them",
+                 graph_node(v->g, v->met.at[other])->name,
+                 graph_node(v->g, v->met.at[range.step])->name);
+}
+
+static void touch_workspace(Verify *v, Hazards *h, const PlanStep *step) {
+    for (uint32_t i = 0; i < step->alternatives.len && v->good; i++) {
+        const Alternative *a = &step->alternatives.at[i];
+        int64_t first, size;
+        if (a->workspace == DIM_NONE || !evaluate(v, a->workspace_offset, &first) ||
+            !evaluate(v, a->workspace, &size))
+            continue;
+        touch_range(v, h,
+                    (HazardRange){BUF_ARENA, 0, first, first + size, true, true, v->met.len - 1});
+    }
+}
+
 static void touch_step(Verify *v, Hazards *h, const PlanStep *steps, uint32_t at) {
     AccessList list = plan_accesses(v->arena, v->g, steps[at].node);
     if (steps[at].barrier) hazards_barrier(h);
     vec_push(v->arena, &v->met, steps[at].node);
+    touch_workspace(v, h, &steps[at]);
     for (uint32_t a = 0; a < list.len && v->good; a++) {
         const Placement *place = plan_placement(v->plan, list.at[a].value);
         int64_t first, size;
-        uint32_t other;
         if (!place) {
             complain(v, "%s has no place in memory", value_name(v, list.at[a].value));
             continue;
@@ -267,10 +325,7 @@ static void touch_step(Verify *v, Hazards *h, const PlanStep *steps, uint32_t at
         if (!evaluate(v, place->offset, &first) || !evaluate(v, place->bytes, &size)) continue;
         HazardRange range = {place->kind,     place->index,     first,         first + size,
                              list.at[a].read, list.at[a].write, v->met.len - 1};
-        if (!hazards_add(h, range, &other))
-            complain(v, "steps %s and %s touch the same bytes without a barrier between them",
-                     graph_node(v->g, v->met.at[other])->name,
-                     graph_node(v->g, steps[at].node)->name);
+        touch_range(v, h, range);
     }
 }
 
@@ -316,6 +371,7 @@ bool plan_verify(const Plan *plan, Diags *diags) {
         for (uint32_t i = 0; i < plan->placements.len && v->good; i++)
             check_placement(v, &plan->placements.at[i]);
         if (v->good) check_overlaps(v, lives);
+        if (v->good) check_workspaces(v, lives);
         if (v->good) check_barriers(v);
     }
     bool good = v->good;

@@ -121,6 +121,18 @@ static void touch(Verify *v, Hazards *h, const Dispatch *dispatch) {
     }
 }
 
+static void check_workspace(Verify *v, const Dispatch *dispatch, const Alternative *alternative) {
+    for (uint32_t i = 0; i < dispatch->args && v->good; i++) {
+        const DispatchArg *arg = &dispatch->arg[i];
+        if (!arg->is_buffer || arg->value ||
+            (arg->offset == alternative->workspace_offset && arg->bytes == alternative->workspace))
+            continue;
+        diag_error(v->diags, (Span){0}, "dispatch of %s: its workspace is not the alternative's",
+                   dispatch_name(v, dispatch));
+        v->good = false;
+    }
+}
+
 static uint32_t walk(Verify *v, Hazards *h, const PlanStep *steps, const LoweredStep *lowered,
                      uint32_t count, uint32_t at, uint32_t alternative) {
     for (; at < count && steps[at].node && v->good; at++) {
@@ -129,8 +141,13 @@ static uint32_t walk(Verify *v, Hazards *h, const PlanStep *steps, const Lowered
             uint32_t last = lowered[at].alternatives.len - 1;
             const LoweredAlternative *one =
                 &lowered[at].alternatives.at[alternative < last ? alternative : last];
-            for (uint32_t d = 0; d < one->count; d++)
-                touch(v, h, &v->program->dispatches.at[one->first + d]);
+            const Alternative *own =
+                &steps[at].alternatives.at[alternative < last ? alternative : last];
+            for (uint32_t d = 0; d < one->count; d++) {
+                const Dispatch *dispatch = &v->program->dispatches.at[one->first + d];
+                check_workspace(v, dispatch, own);
+                touch(v, h, dispatch);
+            }
             continue;
         }
         unsigned trip = (unsigned)__builtin_ctzll(dim_symbols(v->g->dims, node->trip));

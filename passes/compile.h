@@ -19,6 +19,9 @@ typedef struct CompileOptions {
     // the best candidate. NULL: none.
     const char *family;
     const Schedule *schedule;
+    // Bytes of the arena that one step may use for itself (partial sums of split products),
+    // whatever the dims; 0: none.
+    int64_t max_workspace;
 } CompileOptions;
 
 // What must hold where a schedule is used; all zero: nothing. Candidates whose guards differ in no
@@ -42,7 +45,7 @@ typedef VEC(Candidate) CandidateList;
 
 // What plan_build chooses from for a fused node of the plan's graph, the best first. The list is
 // the graph's arena's.
-CandidateList plan_candidates(const Plan *plan, NodeId fused);
+CandidateList plan_candidates(const Plan *plan, NodeId fused, const CompileOptions *options);
 
 // False with diagnostics when the graph asks for what no schedule can do.
 bool plan_build(Graph *graph, const Target *target, const CompileOptions *options, Diags *diags,

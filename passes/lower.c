@@ -18,8 +18,8 @@ void lower_fail(Lower *l, const char *format, ...) {
     l->failed = true;
 }
 
-Lower lower_begin(Plan *plan, Program *program, Diags *diags, NodeId node,
-                  const Schedule *schedule) {
+static Lower lower_open(Plan *plan, Program *program, Diags *diags, NodeId node, const char *name,
+                        const Schedule *schedule) {
     Graph *graph = plan->graph;
     Lower l = {.arena = graph->arena,
                .graph = graph,
@@ -30,7 +30,7 @@ Lower lower_begin(Plan *plan, Program *program, Diags *diags, NodeId node,
                .node = node,
                .schedule = schedule};
     const Node *fused = graph_node(graph, node);
-    l.b = k_begin(graph->arena, fused->name, schedule->local ? schedule->local : 64);
+    l.b = k_begin(graph->arena, name, schedule->local ? schedule->local : 64);
     k_set_strict(l.b, plan->strict_rounding);
     if (schedule->subgroup) k_require_subgroup(l.b, schedule->subgroup);
     const Region *body = &graph->regions.at[fused->body];
@@ -40,6 +40,18 @@ Lower lower_begin(Plan *plan, Program *program, Diags *diags, NodeId node,
         if (inner->locs && !inner->loc[0].file) k_note_line(l.b, inner->loc[0].line);
     }
     return l;
+}
+
+Lower lower_begin(Plan *plan, Program *program, Diags *diags, NodeId node,
+                  const Schedule *schedule) {
+    return lower_open(plan, program, diags, node, graph_node(plan->graph, node)->name, schedule);
+}
+
+Lower lower_begin_next(const Lower *l, const char *what, const Schedule *schedule) {
+    const char *name = arena_printf(l->arena, "%s.%s", graph_node(l->graph, l->node)->name, what);
+    Lower next = lower_open(l->plan, l->program, l->diags, l->node, name, schedule);
+    next.alternative = l->alternative;
+    return next;
 }
 
 bool lower_is_inner(const Lower *l, ValueId value) {
@@ -113,6 +125,24 @@ KVal lower_buffer(Lower *l, ValueId value, int access) {
                        .value = value};
     vec_push(l->arena, &l->args, arg);
     vec_push(l->arena, &l->buffers, (LowerBuffer){value, access, pointer});
+    return pointer;
+}
+
+KVal lower_workspace(Lower *l, DType dtype, Dim bytes, int access) {
+    KVal pointer = k_param_buffer(l->b, "workspace", dtype, access);
+    const Alternative *a = l->alternative;
+    if (!a || a->workspace == DIM_NONE ||
+        dim_prove(l->dims, a->workspace, DIM_GE, bytes) != PROOF_YES) {
+        lower_fail(l, "its schedule needs more workspace than the plan has for it");
+        return pointer;
+    }
+    DispatchArg arg = {.is_buffer = true,
+                       .kind = BUF_ARENA,
+                       .offset = a->workspace_offset,
+                       .bytes = a->workspace,
+                       .read = access == K_READ,
+                       .write = access == K_WRITE};
+    vec_push(l->arena, &l->args, arg);
     return pointer;
 }
 

@@ -77,6 +77,9 @@ typedef struct Lower {
 // lower.c
 Lower lower_begin(Plan *plan, Program *program, Diags *diags, NodeId node,
                   const Schedule *schedule);
+// One more kernel for the same node and alternative, named after `what` it does. Its dispatch comes
+// behind those that are finished before it.
+Lower lower_begin_next(const Lower *l, const char *what, const Schedule *schedule);
 bool lower_finish(Lower *l, Dim workgroups, Dim flops); // workgroups fold over the grid
 void lower_fail(Lower *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // Number of this workgroup among `workgroups`. Called once, first: where the grid folds, the rest
@@ -88,6 +91,9 @@ bool lower_is_inner(const Lower *l, ValueId value); // computed by a node of the
 KVal lower_dim(Lower *l, Dim dim);                  // i32; the value is below 2^31
 KVal lower_dim64(Lower *l, Dim dim);                // i64
 KVal lower_buffer(Lower *l, ValueId value, int access);
+// The alternative's workspace, of which `bytes` are used; failed if the plan gives it less. Once a
+// kernel.
+KVal lower_workspace(Lower *l, DType dtype, Dim bytes, int access);
 
 // lower_address.c
 typedef struct Address {
@@ -98,6 +104,10 @@ typedef struct Address {
 Address lower_address(Lower *l, const View *view, const Point *point, KVal pointer, DType dtype);
 KVal lower_load(Lower *l, ValueId base, const View *view, const Point *point);
 void lower_store(Lower *l, ValueId base, const View *view, const Point *point, KVal value);
+// The same for memory that holds no value of the graph and is never empty.
+KVal lower_load_at(Lower *l, KVal pointer, DType dtype, const View *view, const Point *point);
+void lower_store_at(Lower *l, KVal pointer, DType dtype, const View *view, const Point *point,
+                    KVal value);
 KVal lower_constant(Lower *l, DType dtype, double value);
 // index split in row-major order over sizes
 void lower_split(Lower *l, KVal index, uint8_t rank, const Dim *size, KVal *out);

@@ -182,14 +182,20 @@ static bool address_may_be_empty(Lower *l, ValueId base) {
     return false;
 }
 
-static KVal address_load(Lower *l, ValueId base, const View *view, const Point *point,
+typedef struct Memory {
+    KVal pointer;
+    DType dtype;
+    bool may_be_empty;
+} Memory;
+
+static KVal address_load(Lower *l, const Memory *memory, const View *view, const Point *point,
                          unsigned lanes, bool *misaligned) {
-    DType dtype = graph_value(l->graph, base)->type.dtype;
-    KVal pointer = lower_buffer(l, base, K_READ);
+    DType dtype = memory->dtype;
+    KVal pointer = memory->pointer;
     Address at = lower_address(l, view, point, pointer, dtype);
     KVal zero = k_i32(l->b, 0), pad = at.pad, value;
     unsigned bytes = dtype_bytes(dtype);
-    bool branch = at.valid && (at.pointer != pointer || address_may_be_empty(l, base));
+    bool branch = at.valid && (at.pointer != pointer || memory->may_be_empty);
     if (at.valid && !branch) at.index = k_select(l->b, at.valid, at.index, zero);
     unsigned align = address_align(l, &at, bytes, lanes);
     *misaligned = align < bytes * lanes && align < 16;
@@ -206,25 +212,34 @@ static KVal address_load(Lower *l, ValueId base, const View *view, const Point *
     return at.valid ? k_select(l->b, at.valid, value, pad) : value;
 }
 
-KVal lower_load(Lower *l, ValueId base, const View *view, const Point *point) {
-    DType dtype = graph_value(l->graph, base)->type.dtype;
-    if (ktype_of_memory(dtype, 1).kind == KT_NONE) {
-        lower_fail(l, "%s values cannot be read yet", dtype_name(dtype));
-        return k_f32(l->b, 0);
-    }
+static KVal address_read(Lower *l, const Memory *memory, const View *view, const Point *point) {
     Lanes mode = address_lanes(l, view, point);
     bool misaligned = false;
     if (mode != LANES_EACH) {
-        KVal value = address_load(l, base, view, point, mode == LANES_VECTOR ? point->lanes : 1,
+        KVal value = address_load(l, memory, view, point, mode == LANES_VECTOR ? point->lanes : 1,
                                   &misaligned);
         if (value) return value;
     }
     KVal lane[4];
     for (unsigned i = 0; i < point->lanes; i++) {
         Point one = address_lane(l, point, i);
-        lane[i] = address_load(l, base, view, &one, 1, &misaligned);
+        lane[i] = address_load(l, memory, view, &one, 1, &misaligned);
     }
     return k_vector(l->b, point->lanes, lane);
+}
+
+KVal lower_load(Lower *l, ValueId base, const View *view, const Point *point) {
+    DType dtype = graph_value(l->graph, base)->type.dtype;
+    if (ktype_of_memory(dtype, 1).kind == KT_NONE) {
+        lower_fail(l, "%s values cannot be read yet", dtype_name(dtype));
+        return k_f32(l->b, 0);
+    }
+    Memory memory = {lower_buffer(l, base, K_READ), dtype, address_may_be_empty(l, base)};
+    return address_read(l, &memory, view, point);
+}
+
+KVal lower_load_at(Lower *l, KVal pointer, DType dtype, const View *view, const Point *point) {
+    return address_read(l, &(Memory){.pointer = pointer, .dtype = dtype}, view, point);
 }
 
 void lower_store(Lower *l, ValueId base, const View *view, const Point *point, KVal value) {
@@ -233,8 +248,12 @@ void lower_store(Lower *l, ValueId base, const View *view, const Point *point, K
         lower_fail(l, "%s values cannot be written yet", dtype_name(dtype));
         return;
     }
+    lower_store_at(l, lower_buffer(l, base, K_WRITE), dtype, view, point, value);
+}
+
+void lower_store_at(Lower *l, KVal pointer, DType dtype, const View *view, const Point *point,
+                    KVal value) {
     assert(view->guards == 0);
-    KVal pointer = lower_buffer(l, base, K_WRITE);
     unsigned bytes = dtype_bytes(dtype), lanes = point->lanes;
     if (address_lanes(l, view, point) == LANES_VECTOR || lanes == 1) {
         Address at = lower_address(l, view, point, pointer, dtype);

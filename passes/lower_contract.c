@@ -34,6 +34,7 @@ typedef struct Contract {
     Lower *l;
     ContractShape shape;
     const Schedule *s;
+    Split split;
     Dim columns; // windows * cells
     KVal id, batch, first_m, first_n, tx, ty;
     unsigned across, down;     // invocations along n and m
@@ -284,8 +285,8 @@ static void contract_sums(Contract *c) {
     KVal now[REG_MAX * REG_MAX];
     KVal zero = k_splat(b, c->is_float ? k_f32(b, 0) : k_i32(b, 0), c->lanes_n);
     for (unsigned i = 0; i < count; i++) c->acc[i] = zero;
-    KVal k0 = k_loop_begin(b, k_i32(b, 0), lower_dim(l, c->shape.k),
-                           k_i32(b, (int32_t)c->s->tile_k), K_LOOP_PLAIN, count, c->acc, now);
+    KVal k0 = k_loop_begin(b, c->split.first, c->split.end, k_i32(b, (int32_t)c->s->tile_k),
+                           K_LOOP_PLAIN, count, c->acc, now);
     side_fetch(c, &c->a, k0);
     side_fetch(c, &c->b, k0);
     k_barrier(b); // the last tile has been read
@@ -309,8 +310,7 @@ void contract_limit(Lower *l, KVal index, Dim extent, unsigned tile, KVal *insid
     *inside = *inside ? k_and(l->b, *inside, here) : here;
 }
 
-static void contract_store(Contract *c, const ValueList *stores, unsigned i, unsigned j,
-                           unsigned lanes) {
+static void contract_store(Contract *c, unsigned i, unsigned j, unsigned lanes) {
     Lower *l = c->l;
     KBuilder *b = l->b;
     KVal inside = 0;
@@ -323,13 +323,12 @@ static void contract_store(Contract *c, const ValueList *stores, unsigned i, uns
     if (inside) k_if_begin(b, inside);
     Point point = point_make(&c->sums, (uint8_t)lanes);
     point.index[0] = c->batch, point.index[1] = m, point.index[2] = n;
-    point_set(l, &point, c->shape.result, contract_result(l, &c->shape, sum));
-    for (uint32_t r = 0; r < stores->len; r++) lower_result(l, stores->at[r], &point);
+    contract_put(l, &c->split, &point, sum);
     if (inside) k_if_end(b, 0, NULL, NULL);
 }
 
 // One window: its cells' values, folded, then what follows the reduction.
-static void contract_store_window(Contract *c, const ValueList *stores, unsigned i, unsigned j) {
+static void contract_store_window(Contract *c, unsigned i, unsigned j) {
     Lower *l = c->l;
     KBuilder *b = l->b;
     const Node *reduce = graph_node(l->graph, c->shape.pool);
@@ -361,21 +360,21 @@ static void contract_store_window(Contract *c, const ValueList *stores, unsigned
     Point point = point_make(&c->pooled, 1);
     point.index[0] = c->batch, point.index[1] = m, point.index[2] = window;
     point_set(l, &point, reduce->result[0], result);
+    const ValueList *stores = &c->split.stores;
     for (uint32_t r = 0; r < stores->len; r++) lower_result(l, stores->at[r], &point);
     if (inside) k_if_end(b, 0, NULL, NULL);
 }
 
 static void contract_epilogue(Contract *c) {
     Lower *l = c->l;
-    ValueList stores = fused_stores(l->arena, l->graph, graph_node(l->graph, l->node));
     unsigned lanes = dim_divides(l->dims, c->lanes_n, c->shape.n) ? c->lanes_n : 1;
     unsigned step = c->shape.pool ? c->shape.cells : lanes;
     for (unsigned i = 0; i < c->s->reg_m; i++)
         for (unsigned j = 0; j < c->s->reg_n; j += step) {
             if (c->shape.pool)
-                contract_store_window(c, &stores, i, j);
+                contract_store_window(c, i, j);
             else
-                contract_store(c, &stores, i, j, lanes);
+                contract_store(c, i, j, lanes);
         }
 }
 
@@ -425,11 +424,16 @@ static bool contract_check(Contract *c) {
     return true;
 }
 
-static void contract_place(Contract *c, Dim tiles_m, Dim tiles_n, Dim groups) {
+static bool contract_place(Contract *c) {
     Lower *l = c->l;
     KBuilder *b = l->b;
+    DimTable *dims = l->dims;
     const Schedule *s = c->s;
-    KVal group = lower_workgroup(l, groups);
+    Dim tiles_m = dim_ceil_div(dims, c->shape.m, dim_const(dims, s->tile_m));
+    Dim tiles_n = dim_ceil_div(dims, c->columns, dim_const(dims, s->tile_n));
+    Dim groups = dim_mul(dims, c->shape.batch, dim_mul(dims, tiles_m, tiles_n));
+    KVal group;
+    if (!contract_open(l, &c->shape, groups, &c->split, &group)) return false;
     KVal columns = lower_dim(l, tiles_n), rows = lower_dim(l, tiles_m);
     KVal tile_n = k_urem(b, group, columns), rest = k_udiv(b, group, columns);
     c->first_n = k_imul(b, tile_n, k_i32(b, (int32_t)s->tile_n));
@@ -438,6 +442,7 @@ static void contract_place(Contract *c, Dim tiles_m, Dim tiles_n, Dim groups) {
     c->id = k_local_id(b);
     KVal across = k_i32(b, (int32_t)c->across);
     c->tx = k_urem(b, c->id, across), c->ty = k_udiv(b, c->id, across);
+    return true;
 }
 
 bool lower_contract(Lower *l) {
@@ -463,16 +468,11 @@ bool lower_contract(Lower *l) {
     c->lanes_n = contract_lanes(c->group_n), c->lanes_m = contract_lanes(c->group_m);
     c->is_float = dtype_is_float(graph_value(l->graph, c->shape.x)->type.dtype);
     c->word = K_TYPE(c->is_float ? KT_F32 : KT_I32, 1);
-    Dim tiles_m = dim_ceil_div(dims, c->shape.m, dim_const(dims, s->tile_m));
-    Dim tiles_n = dim_ceil_div(dims, c->columns, dim_const(dims, s->tile_n));
-    Dim groups = dim_mul(dims, c->shape.batch, dim_mul(dims, tiles_m, tiles_n));
-    contract_place(c, tiles_m, tiles_n, groups);
+    if (!contract_place(c)) return false;
     contract_spaces(c);
     if (!side_begin(c, &c->a, c->shape.x, false) || !side_begin(c, &c->b, c->shape.y, true))
         return false;
     contract_sums(c);
     contract_epilogue(c);
-    Dim cells = dim_mul(dims, dim_mul(dims, c->shape.m, c->columns), c->shape.batch);
-    return lower_finish(l, groups,
-                        dim_mul(dims, dim_mul(dims, cells, c->shape.k), dim_const(dims, 2)));
+    return contract_close(l, &c->split);
 }

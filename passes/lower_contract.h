@@ -1,7 +1,7 @@
 // What the forms of family "contract" share.
 #pragma once
 
-#include "passes/contract_shape.h"
+#include "passes/contract_split.h"
 #include "passes/lower.h"
 
 // The result's space: [batch, M, N]; with scattered pooling the N axes by themselves.
@@ -10,3 +10,26 @@ Space contract_sums_space(Lower *l, const ContractShape *shape);
 KVal contract_result(Lower *l, const ContractShape *shape, KVal sum);
 // Narrows *inside (0: true) where the last tile reaches past the end.
 void contract_limit(Lower *l, KVal index, Dim extent, unsigned tile, KVal *inside);
+
+// lower_split.c: K in parts, or in one, and where sums go.
+typedef struct Split {
+    const ContractShape *shape;
+    ContractSplit layout;
+    Dim groups;        // workgroups of all parts
+    KVal part;         // of this workgroup
+    KVal first, end;   // of its K
+    KVal pointer;      // parts > 1: of workspace
+    Space space, sums; // of workspace, of the result
+    View view;         // of workspace
+    ValueList stores;  // of the fused node
+    bool is_float;
+} Split;
+
+// Called first in a kernel: `groups` workgroups make the product, or each part of it; gives the
+// number of this one among them. False and failed where the product cannot be split.
+bool contract_open(Lower *l, const ContractShape *shape, Dim groups, Split *split, KVal *group);
+// Does with the sum (f32 or i32) at a point of `sums` what comes next: what follows the product, or
+// workspace. The space stays that of the caller where K is not split.
+void contract_put(Lower *l, Split *split, Point *point, KVal sum);
+// Finishes the kernel; where K is split another one follows.
+bool contract_close(Lower *l, const Split *split);

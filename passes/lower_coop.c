@@ -8,7 +8,6 @@
 // waits for only when the products are under way; then loads; then the products of this step.
 // Operands along K are stored in buffers two steps deep, a half of their rows in each step.
 #include "passes/lower_coop.h"
-#include "passes/lower_contract.h"
 
 enum { COOP_CARRY_MAX = COOP_SUMS_MAX + 2 * COOP_LINE_MAX };
 
@@ -45,18 +44,16 @@ static void coop_start(Coop *c, KVal *sum) {
 }
 
 static void coop_loop_simple(Coop *c) {
-    Lower *l = c->l;
-    KBuilder *b = l->b;
+    KBuilder *b = c->l->b;
     KVal init[COOP_CARRY_MAX], now[COOP_CARRY_MAX], out[COOP_CARRY_MAX];
     unsigned sums = c->down * c->across, x_moves = sums;
     unsigned y_moves = x_moves + (c->x.ahead ? c->x.count : 0);
     unsigned count = y_moves + (c->y.ahead ? c->y.count : 0);
-    KVal zero = k_i32(b, 0), step = k_i32(b, (int32_t)c->s->tile_k);
+    KVal first = c->split.first, step = k_i32(b, (int32_t)c->s->tile_k);
     coop_start(c, init);
-    if (c->x.ahead) coop_side_fetch(c, &c->x, 0, zero, init + x_moves);
-    if (c->y.ahead) coop_side_fetch(c, &c->y, 0, zero, init + y_moves);
-    KVal k0 = k_loop_begin(b, zero, lower_dim(l, c->shape.contract.k), step, K_LOOP_PLAIN, count,
-                           init, now);
+    if (c->x.ahead) coop_side_fetch(c, &c->x, 0, first, init + x_moves);
+    if (c->y.ahead) coop_side_fetch(c, &c->y, 0, first, init + y_moves);
+    KVal k0 = k_loop_begin(b, first, c->split.end, step, K_LOOP_PLAIN, count, init, now);
     KVal x[COOP_MOVES_MAX], y[COOP_MOVES_MAX];
     if (!c->x.ahead) coop_side_fetch(c, &c->x, 0, k0, x);
     if (!c->y.ahead) coop_side_fetch(c, &c->y, 0, k0, y);
@@ -132,28 +129,27 @@ static void coop_step(Coop *c, const CoopCarry *at, KVal k, unsigned step, KVal 
 // Before the loop: the first buffer, the turn of step 0 and the loads of the turn of step 1.
 static void coop_fill(Coop *c, CoopSide *side, KVal *ahead) {
     KBuilder *b = c->l->b;
-    KVal moves[COOP_MOVES_MAX], zero = k_i32(b, 0);
+    KVal moves[COOP_MOVES_MAX], first = c->split.first;
     for (unsigned part = 0; part < side->tile.parts; part++) {
-        coop_side_fetch(c, side, part, zero, moves);
+        coop_side_fetch(c, side, part, first, moves);
         coop_side_put(c, side, 0, part, moves);
     }
-    coop_ahead(c, side, zero, 0, moves);
+    coop_ahead(c, side, first, 0, moves);
     coop_stow(c, side, 0, moves);
-    coop_ahead(c, side, k_i32(b, (int32_t)c->s->tile_k), 1, ahead);
+    coop_ahead(c, side, k_iadd(b, first, k_i32(b, (int32_t)c->s->tile_k)), 1, ahead);
 }
 
 static void coop_loop_carried(Coop *c) {
-    Lower *l = c->l;
-    KBuilder *b = l->b;
+    KBuilder *b = c->l->b;
     CoopCarry at = coop_carry(c);
-    KVal init[COOP_CARRY_MAX], now[COOP_CARRY_MAX], out[COOP_CARRY_MAX], zero = k_i32(b, 0);
+    KVal init[COOP_CARRY_MAX], now[COOP_CARRY_MAX], out[COOP_CARRY_MAX];
     coop_start(c, init);
     coop_fill(c, &c->x, init + at.x_moves);
     coop_fill(c, &c->y, init + at.y_moves);
     k_barrier(b);
     coop_take(c, &c->x, 0, init + at.x_fragments);
     coop_take(c, &c->y, 0, init + at.y_fragments);
-    KVal k0 = k_loop_begin(b, zero, lower_dim(l, c->shape.contract.k), k_i32(b, (int32_t)c->span),
+    KVal k0 = k_loop_begin(b, c->split.first, c->split.end, k_i32(b, (int32_t)c->span),
                            K_LOOP_PLAIN, at.count, init, now);
     for (unsigned u = 0; u < c->s->unroll; u++)
         coop_step(c, &at, k_iadd(b, k0, k_i32(b, (int32_t)(u * c->s->tile_k))), u, now);
@@ -176,7 +172,7 @@ static void coop_tile_place(Coop *c, KVal tile, KVal rows, KVal columns, KVal *r
     *row = k_iadd(b, first, k_urem(b, rest, here)), *column = k_udiv(b, rest, here);
 }
 
-static Dim coop_place(Coop *c) {
+static bool coop_place(Coop *c) {
     Lower *l = c->l;
     KBuilder *b = l->b;
     DimTable *dims = l->dims;
@@ -185,7 +181,8 @@ static Dim coop_place(Coop *c) {
     Dim tiles_m = dim_ceil_div(dims, shape->m, dim_const(dims, s->tile_m));
     Dim tiles_n = dim_ceil_div(dims, shape->n, dim_const(dims, s->tile_n));
     Dim groups = dim_mul(dims, shape->batch, dim_mul(dims, tiles_m, tiles_n));
-    KVal group = lower_workgroup(l, groups);
+    KVal group;
+    if (!contract_open(l, shape, groups, &c->split, &group)) return false;
     KVal columns = lower_dim(l, tiles_n), rows = lower_dim(l, tiles_m);
     KVal row, column, tile = group;
     if (!dim_is(dims, shape->batch, 1)) {
@@ -203,7 +200,7 @@ static Dim coop_place(Coop *c) {
     KVal wide = k_i32(b, (int32_t)(s->tile_n / s->warp_n));
     c->x.warp = k_imul(b, k_udiv(b, c->warp, wide), k_i32(b, (int32_t)s->warp_m));
     c->y.warp = k_imul(b, k_urem(b, c->warp, wide), k_i32(b, (int32_t)s->warp_n));
-    return groups;
+    return true;
 }
 
 // Workgroup memory of each side: the larger one holds sums on their way out as well.
@@ -230,19 +227,15 @@ bool lower_coop(Lower *l) {
         lower_fail(l, "%s", why);
         return false;
     }
-    DimTable *dims = l->dims;
-    const ContractShape *shape = &c->shape.contract;
     c->down = c->s->warp_m / c->s->frag_m, c->across = c->s->warp_n / c->s->frag_n;
     c->span = c->s->tile_k * (c->s->stages > 1 ? c->s->unroll : 1);
-    Dim groups = coop_place(c);
-    c->sums = contract_sums_space(l, shape);
+    if (!coop_place(c)) return false;
+    c->sums = contract_sums_space(l, &c->shape.contract);
     coop_sides(c);
     if (c->s->stages > 1)
         coop_loop_carried(c);
     else
         coop_loop_simple(c);
     coop_store(c);
-    Dim cells = dim_mul(dims, dim_mul(dims, shape->m, shape->n), shape->batch);
-    return lower_finish(l, groups,
-                        dim_mul(dims, dim_mul(dims, cells, shape->k), dim_const(dims, 2)));
+    return contract_close(l, &c->split);
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "passes/coop_shape.h"
-#include "passes/lower.h"
+#include "passes/lower_contract.h"
 
 enum { COOP_MOVES_MAX = 16, COOP_SUMS_MAX = 64, COOP_LINE_MAX = 128 };
 
@@ -29,6 +29,7 @@ typedef struct Coop {
     Lower *l;
     const Schedule *s;
     CoopShape shape;
+    Split split;
     Space sums; // [batch, M, N] of the result
     KVal batch, first_m, first_n, id, warp, lane;
     unsigned down, across; // fragments of a subgroup's tile
@@ -39,8 +40,8 @@ typedef struct Coop {
 
 // lower_coop_side.c
 void coop_side_begin(Coop *c, CoopSide *side, const CoopOperand *operand, uint32_t words);
-// Loads part `part` of the buffer whose K starts at k0: `count` moves into out. k0 is 0 or a sum of
-// tile depths, perhaps past the end.
+// Loads part `part` of the buffer whose K starts at k0: `count` moves into out. k0 is a sum of tile
+// depths, perhaps past the end.
 void coop_side_fetch(Coop *c, CoopSide *side, unsigned part, KVal k0, KVal *out);
 void coop_side_put(Coop *c, CoopSide *side, unsigned buffer, unsigned part, const KVal *moves);
 // The fragment of rows (columns) from `row` of the subgroup's tile on, at `k` in the buffer.

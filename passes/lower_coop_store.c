@@ -2,7 +2,6 @@
 // product needs none, and the tile is whole and lies in memory as rows, fragments are stored as
 // they are; else they pass through workgroup memory, some fragments of each subgroup at a time.
 #include "passes/lower_coop.h"
-#include "passes/lower_contract.h"
 
 static KVal store_number(Coop *c, unsigned value) {
     return k_i32(c->l->b, (int32_t)value);
@@ -80,27 +79,44 @@ static KVal store_mapped(Coop *c, ValueId stored, KVal sum) {
     return out;
 }
 
-static void store_directly(Coop *c, ValueId stored) {
+// Stores fragments as they are into matrix number `matrix` of rows x columns elements. `stored`:
+// the value that they become on the way, 0: sums remain sums.
+static void store_fragments(Coop *c, KVal pointer, DType dtype, KVal matrix, Dim rows, Dim columns,
+                            ValueId stored) {
     Lower *l = c->l;
     KBuilder *b = l->b;
-    const ContractShape *shape = &c->shape.contract;
-    DType dtype = graph_value(l->graph, stored)->type.dtype;
-    KVal pointer = lower_buffer(l, stored, K_WRITE), width = lower_dim(l, shape->n);
-    if (!dim_is(l->dims, shape->batch, 1)) {
-        Dim bytes = dim_mul(l->dims, dim_mul(l->dims, shape->m, shape->n),
-                            dim_const(l->dims, dtype_bytes(dtype)));
-        pointer = k_ptr_add(b, pointer, c->batch, lower_dim64(l, bytes));
-    }
+    KVal width = lower_dim(l, columns);
+    Dim bytes =
+        dim_mul(l->dims, dim_mul(l->dims, rows, columns), dim_const(l->dims, dtype_bytes(dtype)));
+    if (!k_is_const(b, matrix, NULL))
+        pointer = k_ptr_add(b, pointer, matrix, lower_dim64(l, bytes));
     KVal row = k_iadd(b, c->first_m, c->x.warp), column = k_iadd(b, c->first_n, c->y.warp);
     KVal first = k_iadd(b, k_imul(b, row, width), column);
     for (unsigned i = 0; i < c->down; i++)
         for (unsigned j = 0; j < c->across; j++) {
-            KVal value = store_mapped(c, stored, c->sum[i * c->across + j]);
+            KVal value = c->sum[i * c->across + j];
+            if (stored) value = store_mapped(c, stored, value);
             if (dtype != c->shape.acc) value = k_frag_convert(b, value, dtype);
             KVal at = k_iadd(b, first, k_imul(b, width, store_number(c, i * c->s->frag_m)));
             k_frag_store(b, pointer, k_iadd(b, at, store_number(c, j * c->s->frag_n)), width,
                          KL_ROW_MAJOR, value);
         }
+}
+
+static void store_directly(Coop *c, ValueId stored) {
+    Lower *l = c->l;
+    const ContractShape *shape = &c->shape.contract;
+    DType dtype = graph_value(l->graph, stored)->type.dtype;
+    KVal matrix = dim_is(l->dims, shape->batch, 1) ? k_i32(l->b, 0) : c->batch;
+    store_fragments(c, lower_buffer(l, stored, K_WRITE), dtype, matrix, shape->m, shape->n, stored);
+}
+
+static void store_part(Coop *c) {
+    KBuilder *b = c->l->b;
+    const ContractSplit *layout = &c->split.layout;
+    KVal first = k_imul(b, c->split.part, lower_dim(c->l, c->shape.contract.batch));
+    store_fragments(c, c->split.pointer, c->shape.acc, k_iadd(b, first, c->batch), layout->rows,
+                    layout->columns, 0);
 }
 
 typedef struct Staging {
@@ -125,8 +141,7 @@ static Staging store_staging(Coop *c) {
 }
 
 // One vector of a staged row.
-static void store_element(Coop *c, const Staging *st, const ValueList *stores, KVal e, KVal top,
-                          KVal left) {
+static void store_element(Coop *c, const Staging *st, KVal e, KVal top, KVal left) {
     Lower *l = c->l;
     KBuilder *b = l->b;
     const ContractShape *shape = &c->shape.contract;
@@ -142,12 +157,11 @@ static void store_element(Coop *c, const Staging *st, const ValueList *stores, K
     contract_limit(l, point.index[1], shape->m, c->s->tile_m, &inside);
     contract_limit(l, point.index[2], shape->n, c->s->tile_n, &inside);
     if (inside) k_if_begin(b, inside);
-    point_set(l, &point, shape->result, contract_result(l, shape, sum));
-    for (uint32_t i = 0; i < stores->len; i++) lower_result(l, stores->at[i], &point);
+    contract_put(l, &c->split, &point, sum);
     if (inside) k_if_end(b, 0, NULL, NULL);
 }
 
-static void store_staged(Coop *c, const ValueList *stores) {
+static void store_staged(Coop *c) {
     KBuilder *b = c->l->b;
     Staging st = store_staging(c);
     unsigned round = st.lanes * c->s->subgroup, total = st.width * c->s->frag_m;
@@ -166,16 +180,17 @@ static void store_staged(Coop *c, const ValueList *stores) {
                 k_iadd(b, k_iadd(b, c->first_n, c->y.warp), store_number(c, j * c->s->frag_n));
             KVal e = k_loop_begin(b, k_i32(b, 0), store_number(c, total), store_number(c, round),
                                   K_LOOP_PLAIN, 0, NULL, NULL);
-            store_element(c, &st, stores, k_iadd(b, e, lane), top, left);
+            store_element(c, &st, k_iadd(b, e, lane), top, left);
             k_loop_end(b, NULL, NULL);
         }
 }
 
 void coop_store(Coop *c) {
-    Lower *l = c->l;
-    ValueList stores = fused_stores(l->arena, l->graph, graph_node(l->graph, l->node));
-    if (store_fits_directly(c, &stores))
-        store_directly(c, stores.at[0]);
+    const ValueList *stores = &c->split.stores;
+    if (c->split.layout.parts > 1)
+        store_part(c);
+    else if (store_fits_directly(c, stores))
+        store_directly(c, stores->at[0]);
     else
-        store_staged(c, &stores);
+        store_staged(c);
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "passes/lower.h"
+#include "passes/plan_internal.h"
 
 typedef struct LowerFamily {
     const char *name;
@@ -28,6 +29,7 @@ static bool lower_as(Plan *plan, Program *program, Diags *diags, const PlanStep 
             return false;
         out->count = program->dispatches.len - out->first;
         program->dispatches.at[out->first].barrier = step->barrier;
+        plan_barriers_within(plan, &program->dispatches.at[out->first], out->count);
         return true;
     }
     diag_error(diags, (Span){0}, "%s: there is no family %s",

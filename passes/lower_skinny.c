@@ -4,7 +4,7 @@
 // at once.
 //
 // y must lie along K. Rows and columns past the end repeat the last one and are not stored.
-#include "passes/contract_shape.h"
+#include "passes/lower_contract.h"
 #include "passes/lower_reduce.h"
 
 enum { SKINNY_ROWS_MAX = 16, SKINNY_SUMS_MAX = 64, SKINNY_UNROLL_MAX = 16 };
@@ -12,6 +12,7 @@ enum { SKINNY_ROWS_MAX = 16, SKINNY_SUMS_MAX = 64, SKINNY_UNROLL_MAX = 16 };
 typedef struct Skinny {
     Lower *l;
     ContractShape shape;
+    Split split;
     Space x, y, sums;
     unsigned rows, columns, vec, unroll, groups; // groups of lanes in a workgroup
     bool is_float, whole;                        // whole: steps of the loop divide K
@@ -73,11 +74,13 @@ static bool skinny_check(Skinny *s) {
     return true;
 }
 
-static void skinny_place(Skinny *s, Dim tiles) {
+static bool skinny_place(Skinny *s, Dim tiles) {
     Lower *l = s->l;
     KBuilder *b = l->b;
     const Schedule *given = l->schedule;
-    KVal workgroup = lower_workgroup(l, dim_mul(l->dims, s->shape.batch, tiles));
+    KVal workgroup;
+    Dim groups = dim_mul(l->dims, s->shape.batch, tiles);
+    if (!contract_open(l, &s->shape, groups, &s->split, &workgroup)) return false;
     KVal count = lower_dim(l, tiles), invocation = k_local_id(b);
     s->lanes =
         (FoldLanes){.count = given->lanes, .local = given->local, .subgroup = given->subgroup};
@@ -94,6 +97,7 @@ static void skinny_place(Skinny *s, Dim tiles) {
     s->first_n = k_imul(b, k_iadd(b, group, s->lanes.row), k_i32(b, (int32_t)s->columns));
     Fold fold = {.op = OP_SUM, .dtype = s->is_float ? DT_F32 : DT_I32, .words = 1};
     fold_lanes_begin(l, &s->lanes, &fold, 1);
+    return true;
 }
 
 static KVal skinny_load(Skinny *s, ValueId value, const Space *space, KVal row, Dim rows, KVal k) {
@@ -122,9 +126,9 @@ static void skinny_sums(Skinny *s) {
     KVal zero = s->is_float ? k_f32(b, 0) : k_i32(b, 0), now[SKINNY_SUMS_MAX];
     for (unsigned i = 0; i < count; i++) s->sum[i] = k_splat(b, zero, s->vec);
     KVal first = k_imul(b, s->lanes.lane, k_i32(b, (int32_t)s->vec));
-    KVal k0 =
-        k_loop_begin(b, first, lower_dim(l, s->shape.k), k_i32(b, (int32_t)(stride * s->unroll)),
-                     K_LOOP_PLAIN, count, s->sum, now);
+    first = k_iadd(b, s->split.first, first);
+    KVal k0 = k_loop_begin(b, first, s->split.end, k_i32(b, (int32_t)(stride * s->unroll)),
+                           K_LOOP_PLAIN, count, s->sum, now);
     for (unsigned u = 0; u < s->unroll; u++) {
         KVal k = k_iadd(b, k0, k_i32(b, (int32_t)(u * stride))), x[SKINNY_ROWS_MAX];
         for (unsigned m = 0; m < s->rows; m++) {
@@ -159,15 +163,10 @@ static void skinny_store(Skinny *s) {
     KVal inside = k_slt(b, lane, k_i32(b, (int32_t)(s->rows * s->columns)));
     inside = k_and(b, inside, k_slt(b, m, lower_dim(l, s->shape.m)));
     inside = k_and(b, inside, k_slt(b, n, lower_dim(l, s->shape.n)));
-    ValueList stores = fused_stores(l->arena, l->graph, graph_node(l->graph, l->node));
-    DType to = graph_value(l->graph, s->shape.result)->type.dtype;
-    if (!s->is_float) value = lower_cast(b, value, DT_I32, to);
-    if (l->plan->strict_rounding) value = lower_round(b, value, to);
     k_if_begin(b, inside);
     Point point = point_make(&s->sums, 1);
     point.index[0] = s->batch, point.index[1] = m, point.index[2] = n;
-    point_set(l, &point, s->shape.result, value);
-    for (uint32_t r = 0; r < stores.len; r++) lower_result(l, stores.at[r], &point);
+    contract_put(l, &s->split, &point, value);
     k_if_end(b, 0, NULL, NULL);
 }
 
@@ -179,13 +178,11 @@ bool lower_skinny(Lower *l) {
     s->is_float = dtype_is_float(graph_value(l->graph, s->shape.x)->type.dtype);
     const ContractShape *shape = &s->shape;
     Dim tiles = dim_ceil_div(dims, shape->n, dim_const(dims, s->groups * s->columns));
-    skinny_place(s, tiles);
+    if (!skinny_place(s, tiles)) return false;
     s->x = matrix(l, shape->x, shape->batch, shape->m, shape->k);
     s->y = matrix(l, shape->y, shape->batch, shape->n, shape->k);
     s->sums = matrix(l, shape->result, shape->batch, shape->m, shape->n);
     skinny_sums(s);
     skinny_store(s);
-    Dim cells = dim_mul(dims, dim_mul(dims, shape->m, shape->n), shape->batch);
-    return lower_finish(l, dim_mul(dims, shape->batch, tiles),
-                        dim_mul(dims, dim_mul(dims, cells, shape->k), dim_const(dims, 2)));
+    return contract_close(l, &s->split);
 }

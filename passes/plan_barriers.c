@@ -8,68 +8,111 @@
 enum { OPEN_MAX = 1024 };
 
 typedef struct Range {
-    const Placement *place;
+    BufferKind kind;
+    uint32_t index;
     bool write;
     bool fixed; // both ends are numbers
-    Dim end;
+    Dim offset, end;
     int64_t from, to; // if fixed
 } Range;
 
+typedef VEC(Range) RangeList;
+
 typedef struct BarrierState {
     const Plan *plan;
-    VEC(Range) open; // since the last barrier
+    RangeList open; // since the last barrier
 } BarrierState;
 
-static Range barrier_range(const Plan *plan, const Access *access) {
+static Range barrier_range(const Plan *plan, BufferKind kind, uint32_t index, Dim offset, Dim bytes,
+                           bool write) {
     DimTable *dims = plan->graph->dims;
-    Range range = {.place = plan_placement(plan, access->value), .write = access->write};
-    if (!range.place) return range;
-    range.end = dim_add(dims, range.place->offset, range.place->bytes);
-    range.fixed = dim_is_const(dims, range.place->offset, &range.from) &&
-                  dim_is_const(dims, range.end, &range.to);
+    Range range = {.kind = kind, .index = index, .write = write, .offset = offset};
+    range.end = dim_add(dims, offset, bytes);
+    range.fixed =
+        dim_is_const(dims, offset, &range.from) && dim_is_const(dims, range.end, &range.to);
     return range;
 }
 
 static bool barrier_apart(DimTable *dims, const Range *a, const Range *b) {
-    if (a->place->kind != b->place->kind || a->place->index != b->place->index) return true;
+    if (a->kind != b->kind || a->index != b->index) return true;
     if (a->fixed && b->fixed) return a->to <= b->from || b->to <= a->from;
-    return dim_prove(dims, a->end, DIM_LE, b->place->offset) == PROOF_YES ||
-           dim_prove(dims, b->end, DIM_LE, a->place->offset) == PROOF_YES;
+    return dim_prove(dims, a->end, DIM_LE, b->offset) == PROOF_YES ||
+           dim_prove(dims, b->end, DIM_LE, a->offset) == PROOF_YES;
 }
 
-static bool barrier_needed(const BarrierState *state, const Range *ranges, uint32_t count) {
+static bool barrier_needed(const BarrierState *state, const RangeList *ranges) {
     if (state->open.len > OPEN_MAX) return true;
-    for (uint32_t a = 0; a < count; a++) {
-        for (uint32_t i = 0; ranges[a].place && i < state->open.len; i++) {
+    for (uint32_t a = 0; a < ranges->len; a++) {
+        for (uint32_t i = 0; i < state->open.len; i++) {
             const Range *range = &state->open.at[i];
-            if ((range->write || ranges[a].write) &&
-                !barrier_apart(state->plan->graph->dims, range, &ranges[a]))
+            if ((range->write || ranges->at[a].write) &&
+                !barrier_apart(state->plan->graph->dims, range, &ranges->at[a]))
                 return true;
         }
     }
     return false;
 }
 
+// Notes what comes next; `always`: a barrier stands before it whatever it touches. Whether one
+// does.
+static bool barrier_pass(BarrierState *state, const RangeList *ranges, bool always) {
+    bool barrier = always || barrier_needed(state, ranges);
+    if (barrier) state->open.len = 0;
+    for (uint32_t a = 0; a < ranges->len; a++)
+        vec_push(state->plan->graph->arena, &state->open, ranges->at[a]);
+    return barrier;
+}
+
+static RangeList barrier_ranges(const Plan *plan, const PlanStep *step) {
+    Arena *arena = plan->graph->arena;
+    RangeList ranges = {0};
+    AccessList list = plan_accesses(arena, plan->graph, step->node);
+    for (uint32_t a = 0; a < list.len; a++) {
+        const Placement *place = plan_placement(plan, list.at[a].value);
+        if (!place) continue;
+        Range range = barrier_range(plan, place->kind, place->index, place->offset, place->bytes,
+                                    list.at[a].write);
+        vec_push(arena, &ranges, range);
+    }
+    for (uint32_t i = 0; i < step->alternatives.len; i++) {
+        const Alternative *a = &step->alternatives.at[i];
+        if (a->workspace == DIM_NONE) continue;
+        Range range = barrier_range(plan, BUF_ARENA, 0, a->workspace_offset, a->workspace, true);
+        vec_push(arena, &ranges, range);
+    }
+    return ranges;
+}
+
 static void plan_barriers_of(Plan *plan, PlanStep *steps, uint32_t count) {
-    Graph *g = plan->graph;
     BarrierState state = {.plan = plan};
     bool entered = false;
     for (uint32_t i = 0; i < count; i++) {
         PlanStep *step = &steps[i];
         step->barrier = false;
         if (!step->node) continue;
-        if (graph_node(g, step->node)->kind == NODE_REPEAT) {
+        if (graph_node(plan->graph, step->node)->kind == NODE_REPEAT) {
             entered = true;
             continue;
         }
-        AccessList list = plan_accesses(g->arena, g, step->node);
-        Range *ranges = arena_alloc(g->arena, (list.len + 1) * sizeof *ranges);
-        for (uint32_t a = 0; a < list.len; a++) ranges[a] = barrier_range(plan, &list.at[a]);
-        step->barrier = entered || barrier_needed(&state, ranges, list.len);
+        RangeList ranges = barrier_ranges(plan, step);
+        step->barrier = barrier_pass(&state, &ranges, entered);
         entered = false;
-        if (step->barrier) state.open.len = 0;
-        for (uint32_t a = 0; a < list.len; a++)
-            if (ranges[a].place) vec_push(g->arena, &state.open, ranges[a]);
+    }
+}
+
+void plan_barriers_within(const Plan *plan, Dispatch *dispatches, uint32_t count) {
+    BarrierState state = {.plan = plan};
+    for (uint32_t d = 0; d < count; d++) {
+        RangeList ranges = {0};
+        for (uint32_t i = 0; i < dispatches[d].args; i++) {
+            const DispatchArg *arg = &dispatches[d].arg[i];
+            if (!arg->is_buffer) continue;
+            Range range =
+                barrier_range(plan, arg->kind, arg->index, arg->offset, arg->bytes, arg->write);
+            vec_push(plan->graph->arena, &ranges, range);
+        }
+        bool barrier = barrier_pass(&state, &ranges, false);
+        if (d) dispatches[d].barrier = barrier;
     }
 }
 

@@ -2,8 +2,6 @@
 // barriers.
 #include "passes/plan_internal.h"
 
-#include <string.h>
-
 static bool plan_region(Plan *plan, RegionId region, const CompileOptions *options, Diags *diags) {
     Graph *g = plan->graph;
     for (uint32_t i = 0; i < g->regions.at[region].nodes.len; i++) {
@@ -19,9 +17,7 @@ static bool plan_region(Plan *plan, RegionId region, const CompileOptions *optio
             else
                 vec_push(g->arena, &plan->run, (PlanStep){0});
         } else if (node->kind == NODE_FUSED && !node->prepare) {
-            bool by_hand = options->family && strcmp(node->family, options->family) == 0;
-            const Schedule *forced = by_hand ? options->schedule : NULL;
-            if (!schedule_step(plan, id, forced, diags, &step)) return false;
+            if (!schedule_step(plan, id, options, diags, &step)) return false;
             vec_push(g->arena, &plan->run, step);
         }
     }

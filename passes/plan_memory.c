@@ -15,9 +15,10 @@ typedef struct Memory {
     DimTable *dims;
     Diags *diags;
     Arena *arena;
-    bool *placed;   // per value
-    bool *run_uses; // per value: read by a step of run, or an output
-    uint32_t *item; // per value: index + 1 into items
+    bool *placed;        // per value
+    bool *run_uses;      // per value: read by a step of run, or an output
+    uint32_t *item;      // per value: index + 1 into items
+    uint32_t *workspace; // per step of run: likewise
     VEC(ArenaItem) items;
     Dim *blocks[BUF_RAW + 1]; // bytes so far of each block
 } Memory;
@@ -203,8 +204,23 @@ static void memory_touch(Memory *m, ValueId value, uint32_t step, const uint32_t
     if (until > item->last) item->last = until;
 }
 
+// What the alternatives of a step need for themselves while it runs: one of them is taken.
+static void memory_workspace(Memory *m, uint32_t step) {
+    const PlanStep *at = &m->plan->run.at[step];
+    ArenaItem item = {.first = step, .last = step, .bytes = DIM_NONE};
+    for (uint32_t i = 0; i < at->alternatives.len; i++) {
+        Dim bytes = at->alternatives.at[i].workspace;
+        if (bytes == DIM_NONE) continue;
+        item.bytes = item.bytes == DIM_NONE ? bytes : dim_max(m->dims, item.bytes, bytes);
+    }
+    if (item.bytes == DIM_NONE) return;
+    vec_push(m->arena, &m->items, item);
+    m->workspace[step] = m->items.len;
+}
+
 static bool memory_lives(Memory *m) {
     Plan *plan = m->plan;
+    m->workspace = arena_alloc(m->arena, (plan->run.len + 1) * sizeof *m->workspace);
     uint32_t *close = arena_alloc(m->arena, (plan->run.len + 1) * sizeof *close);
     for (uint32_t i = 0; i < plan->run.len; i++) {
         NodeId id = plan->run.at[i].node;
@@ -217,6 +233,7 @@ static bool memory_lives(Memory *m) {
         }
         AccessList list = plan_accesses(m->arena, m->graph, id);
         for (uint32_t a = 0; a < list.len; a++) memory_touch(m, list.at[a].value, i, close);
+        memory_workspace(m, i);
     }
     return true;
 }
@@ -245,6 +262,9 @@ static void memory_arena(Memory *m) {
         NodeId id = m->plan->run.at[i].node;
         if (id && graph_node(m->graph, id)->kind == NODE_REPEAT)
             memory_place_carried(m, graph_node(m->graph, id));
+        PlanStep *step = &m->plan->run.at[i];
+        for (uint32_t a = 0; m->workspace[i] && a < step->alternatives.len; a++)
+            step->alternatives.at[a].workspace_offset = m->items.at[m->workspace[i] - 1].offset;
     }
     for (ValueId value = 1; value < m->graph->values.len; value++)
         if (m->item[value] && !m->placed[value])

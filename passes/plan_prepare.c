@@ -80,7 +80,8 @@ static bool unit_make(Units *u, uint32_t root, Diags *diags) {
             region = node->region;
         }
         PlanStep step = {.node = id};
-        if (!schedule_step(u->plan, id, NULL, diags, &step)) return false;
+        CompileOptions best = {0}; // without workspace: that lies in the arena, which run has
+        if (!schedule_step(u->plan, id, &best, diags, &step)) return false;
         vec_push(g->arena, &u->plan->prepare, step);
         unit_params(u, id, &unit);
     }

@@ -4,12 +4,47 @@
 #include <math.h>
 #include <string.h>
 
+typedef struct ScheduleFamily {
+    const char *name;
+    void (*candidates)(ScheduleSite *site);
+    // NULL: none of its schedules needs any.
+    Dim (*workspace)(const ScheduleSite *site, const Schedule *schedule,
+                     const ScheduleGuard *guard);
+} ScheduleFamily;
+
+static const ScheduleFamily schedule_families[] = {
+    {"map", schedule_map, NULL},
+    {"row", schedule_row, NULL},
+    {"contract", schedule_contract, schedule_contract_workspace},
+    {"attention", schedule_attention, NULL},
+};
+
+static const ScheduleFamily *schedule_family(const ScheduleSite *site) {
+    for (unsigned i = 0; i < sizeof schedule_families / sizeof schedule_families[0]; i++)
+        if (strcmp(schedule_families[i].name, site->fused->family) == 0)
+            return &schedule_families[i];
+    return NULL;
+}
+
+static Dim schedule_workspace(const ScheduleSite *site, const Candidate *candidate) {
+    const ScheduleFamily *family = schedule_family(site);
+    if (!family || !family->workspace) return DIM_NONE;
+    return family->workspace(site, &candidate->schedule, &candidate->guard);
+}
+
+static bool schedule_fits(const ScheduleSite *site, Dim workspace) {
+    return workspace == DIM_NONE || dim_bounds(site->dims, workspace).hi <= site->max_workspace;
+}
+
 void schedule_add(ScheduleSite *site, Schedule schedule, double cost, const char *why) {
-    vec_push(site->arena, &site->list, (Candidate){.schedule = schedule, .cost = cost, .why = why});
+    schedule_add_guarded(site, (Candidate){.schedule = schedule, .cost = cost, .why = why});
 }
 
 void schedule_add_guarded(ScheduleSite *site, Candidate candidate) {
-    vec_push(site->arena, &site->list, candidate);
+    if (schedule_fits(site, schedule_workspace(site, &candidate)))
+        vec_push(site->arena, &site->list, candidate);
+    else
+        site->too_large++;
 }
 
 double schedule_size(const ScheduleSite *site, Dim dim) {
@@ -24,18 +59,6 @@ uint32_t schedule_divisor(const ScheduleSite *site, Dim dim, uint32_t most) {
     while (most > 1 && !dim_divides(site->dims, most, dim)) most /= 2;
     return most;
 }
-
-typedef struct ScheduleFamily {
-    const char *name;
-    void (*candidates)(ScheduleSite *site);
-} ScheduleFamily;
-
-static const ScheduleFamily schedule_families[] = {
-    {"map", schedule_map},
-    {"row", schedule_row},
-    {"contract", schedule_contract},
-    {"attention", schedule_attention},
-};
 
 static bool guard_equal(const ScheduleGuard *a, const ScheduleGuard *b) {
     const FragmentShape *f = &a->fragment, *g = &b->fragment;
@@ -72,13 +95,16 @@ static void schedule_alternative(ScheduleSite *site, PlanStep *step, const Candi
                                .fragment = best->guard.fragment,
                                .conditions = best->guard.conditions,
                                .schedule = best->schedule,
-                               .workspace = DIM_NONE};
+                               .workspace = schedule_workspace(site, best)};
     memcpy(alternative.condition, best->guard.condition, sizeof alternative.condition);
+    Arena *arena = site->graph->arena;
     alternative.reason = best->why;
-    if (count > 1) {
+    if (count > 1)
+        alternative.reason = arena_printf(arena, "%s; best of %u candidates", best->why, count);
+    if (site->too_large)
         alternative.reason =
-            arena_printf(site->graph->arena, "%s; best of %u candidates", best->why, count);
-    }
+            arena_printf(arena, "%s; %u need more than %lld bytes of workspace", alternative.reason,
+                         site->too_large, (long long)site->max_workspace);
     vec_push(site->graph->arena, &step->alternatives, alternative);
 }
 
@@ -88,23 +114,23 @@ static bool worth_having(const Candidate *guarded, const Candidate *otherwise) {
     return guarded->guard.conditions > 0 || guarded->cost < otherwise->cost;
 }
 
-static ScheduleSite schedule_site(const Plan *plan, NodeId fused) {
+static ScheduleSite schedule_site(const Plan *plan, NodeId fused, const CompileOptions *options) {
     Graph *g = plan->graph;
     ScheduleSite site = {.arena = g->arena,
                          .graph = g,
                          .dims = g->dims,
                          .fused = graph_node(g, fused),
                          .target = &plan->target,
-                         .strict = plan->strict_rounding};
-    for (unsigned i = 0; i < sizeof schedule_families / sizeof schedule_families[0]; i++)
-        if (strcmp(schedule_families[i].name, site.fused->family) == 0)
-            schedule_families[i].candidates(&site);
+                         .strict = plan->strict_rounding,
+                         .max_workspace = options->max_workspace};
+    const ScheduleFamily *family = schedule_family(&site);
+    if (family) family->candidates(&site);
     return site;
 }
 
 // By cost, then in the order they were added.
-CandidateList plan_candidates(const Plan *plan, NodeId fused) {
-    CandidateList list = schedule_site(plan, fused).list;
+CandidateList plan_candidates(const Plan *plan, NodeId fused, const CompileOptions *options) {
+    CandidateList list = schedule_site(plan, fused, options).list;
     for (uint32_t i = 1; i < list.len; i++) {
         Candidate moved = list.at[i];
         uint32_t at = i;
@@ -127,13 +153,24 @@ static void schedule_guarded(ScheduleSite *site, PlanStep *step, const Candidate
     }
 }
 
-bool schedule_step(Plan *plan, NodeId node, const Schedule *forced, Diags *diags, PlanStep *step) {
-    ScheduleSite site = schedule_site(plan, node);
-    if (forced) {
-        Candidate by_hand = {.schedule = *forced, .why = "given by hand"};
-        schedule_alternative(&site, step, &by_hand, 1);
-        return true;
+static bool schedule_by_hand(ScheduleSite *site, const Schedule *schedule, Diags *diags,
+                             PlanStep *step) {
+    Candidate by_hand = {.schedule = *schedule, .why = "given by hand"};
+    if (!schedule_fits(site, schedule_workspace(site, &by_hand))) {
+        diag_error(diags, (Span){0}, "%s: the schedule needs more than %lld bytes of workspace",
+                   site->fused->name, (long long)site->max_workspace);
+        return false;
     }
+    site->too_large = 0;
+    schedule_alternative(site, step, &by_hand, 1);
+    return true;
+}
+
+bool schedule_step(Plan *plan, NodeId node, const CompileOptions *options, Diags *diags,
+                   PlanStep *step) {
+    ScheduleSite site = schedule_site(plan, node, options);
+    if (options->family && strcmp(site.fused->family, options->family) == 0)
+        return schedule_by_hand(&site, options->schedule, diags, step);
     uint32_t count;
     const Candidate *last = schedule_best(&site.list, &(ScheduleGuard){0}, &count);
     if (!last) {

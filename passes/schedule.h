@@ -11,6 +11,8 @@ typedef struct ScheduleSite {
     const Node *fused;
     const Target *target;
     bool strict;
+    int64_t max_workspace; // as in CompileOptions
+    uint32_t too_large;    // candidates left out for it
     CandidateList list;
 } ScheduleSite;
 
@@ -21,9 +23,13 @@ void schedule_skinny(ScheduleSite *site); // of family contract
 void schedule_coop(ScheduleSite *site);   // likewise
 void schedule_attention(ScheduleSite *site);
 
+// Bytes of workspace that the schedule needs under the guard; DIM_NONE: none.
+Dim schedule_contract_workspace(const ScheduleSite *site, const Schedule *schedule,
+                                const ScheduleGuard *guard);
+
 void schedule_add(ScheduleSite *site, Schedule schedule, double cost, const char *why);
 // Guarded candidates are tried in the order in which their guards are first added; what has no
-// guard comes last.
+// guard comes last. A candidate that needs more workspace than there may be is counted, not kept.
 void schedule_add_guarded(ScheduleSite *site, Candidate candidate);
 // A size to reckon with: the value of a constant; of others a typical one within their bounds.
 double schedule_size(const ScheduleSite *site, Dim dim);

@@ -4,7 +4,7 @@
 // takes the work on it, and somebody must wait for its operands: the workgroup itself when it is
 // alone on its compute unit, nobody when others have enough to do meanwhile. The numbers were
 // fitted to products and convolutions on an H200.
-#include "passes/contract_shape.h"
+#include "passes/contract_split.h"
 #include "passes/schedule.h"
 
 #include <math.h>
@@ -113,6 +113,15 @@ static void contract_candidate(ContractSite *c, uint32_t across, uint32_t down, 
     const char *why = arena_printf(site->arena, "%u %% of the products made are wanted",
                                    (unsigned)(100 * m * n / made));
     schedule_add(site, s, cost, why);
+}
+
+Dim schedule_contract_workspace(const ScheduleSite *site, const Schedule *schedule,
+                                const ScheduleGuard *guard) {
+    Graph *g = (Graph *)(uintptr_t)site->graph;
+    ContractShape shape;
+    if (schedule->split_k < 2 || !contract_shape(g, g->regions.at[site->fused->body].owner, &shape))
+        return DIM_NONE;
+    return contract_split(g, &shape, schedule, guard->condition, guard->conditions).bytes;
 }
 
 void schedule_contract(ScheduleSite *site) {

@@ -363,11 +363,13 @@ const Program *program_check(Graph *graph, const ProgramCheck *check) {
     Target target;
     assert_true(target_builtin(check->target, &target));
     Diags *diags = diags_create();
-    CompileOptions options = {.strict_rounding = check->strict};
+    CompileOptions options = {.strict_rounding = check->strict, .max_workspace = 1 << 24};
     Plan *plan;
     Program *program;
+    bool split = check->force && check->force->split_k > 1; // needs workspace in the plan
+    if (split) options.schedule = check->force, options.family = "contract";
     check_diags(plan_build(graph, &target, &options, diags, &plan), diags, "plan");
-    if (check->force) { // in place of the one without a guard
+    if (check->force && !split) { // in place of the one without a guard
         PlanStep *step = &plan->run.at[0];
         step->alternatives.at[0] = step->alternatives.at[step->alternatives.len - 1];
         step->alternatives.at[0].schedule = *check->force;
