@@ -49,8 +49,8 @@ static void copy_rates(Target *out) {
     for (const char *const *name = target_builtin_names(); *name; name++) {
         if (!target_builtin(*name, &known) || !known.device[0] || !strstr(out->name, known.device))
             continue;
-        out->memory_rate = known.memory_rate, out->dispatch_time = known.dispatch_time;
-        out->products = known.products;
+        out->memory_rate = known.memory_rate, out->transpose_rate = known.transpose_rate;
+        out->dispatch_time = known.dispatch_time, out->products = known.products;
         memcpy(out->product, known.product, sizeof out->product);
     }
 }

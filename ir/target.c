@@ -181,6 +181,7 @@ static const TargetKey target_keys[] = {
     {"features", offsetof(Target, features), read_features, false},
     {"fragment", 0, read_fragment, false},
     {"memory_rate", offsetof(Target, memory_rate), read_u32, false},
+    {"transpose_rate", offsetof(Target, transpose_rate), read_u32, false},
     {"dispatch_time", offsetof(Target, dispatch_time), read_u32, false},
     {"product", 0, read_product, false},
     {"device", offsetof(Target, device), read_name, false},
@@ -280,6 +281,7 @@ void target_print(const Target *target, Text *out) {
                     dtype_name(shape->ab), dtype_name(shape->acc));
     }
     if (target->memory_rate) text_printf(out, "memory_rate = %u\n", target->memory_rate);
+    if (target->transpose_rate) text_printf(out, "transpose_rate = %u\n", target->transpose_rate);
     if (target->dispatch_time) text_printf(out, "dispatch_time = %u\n", target->dispatch_time);
     for (uint32_t i = 0; i < target->products; i++) {
         const ProductRate *rate = &target->product[i];

@@ -55,8 +55,9 @@ typedef struct Target {
     uint32_t fragments;
     FragmentShape fragment[TARGET_FRAGMENTS_MAX];
     // Measured; 0 and none where unknown: passes then change nothing for the sake of speed.
-    uint32_t memory_rate;   // 10^9 bytes a second, read and written, of a copy
-    uint32_t dispatch_time; // nanoseconds of a dispatch behind a barrier that does nothing
+    uint32_t memory_rate;    // 10^9 bytes a second, read and written, of a copy
+    uint32_t transpose_rate; // likewise, of a transposed copy
+    uint32_t dispatch_time;  // nanoseconds of a dispatch behind a barrier that does nothing
     uint32_t products;
     ProductRate product[TARGET_PRODUCTS_MAX];
     char device[64]; // a device whose name holds this is one of those that were measured

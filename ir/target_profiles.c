@@ -68,6 +68,7 @@ const char *const target_profile_texts[] = {
     "fragment = 16x16x32 u8 i32\n"
     "fragment = 16x8x32 u8 i32\n"
     "memory_rate = 3900\n"
+    "transpose_rate = 250\n"
     "dispatch_time = 1600\n"
     "product = f16 302 283\n"
     "product = bf16 302 283\n"

@@ -81,8 +81,8 @@ static ValueId add(Builder *b, OpId op, const char *part, const ValueId *operand
                      .inline_view = inline_view,
                      .loc = b->loc,
                      .locs = b->locs,
-                     .name = name,
-                     .exact_name = !part};
+                     .name = inline_view ? NULL : name,
+                     .exact_name = !part && !inline_view};
     NodeId node = graph_add(b->g, b->diags, &spec);
     b->failed = node == 0;
     return node ? graph_result(b->g, node, 0) : 0;
@@ -90,7 +90,7 @@ static ValueId add(Builder *b, OpId op, const char *part, const ValueId *operand
 
 ValueId build_op(Builder *b, OpId op, const char *part, const ValueId *operand, uint32_t operands,
                  const Attr *attr) {
-    return add(b, op, part, operand, operands, attr, false);
+    return add(b, op, part, operand, operands, attr, b->views && op_is_view(op_info(op)));
 }
 
 ValueId build_map1(Builder *b, OpId op, const char *part, ValueId x) {

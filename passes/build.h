@@ -18,6 +18,7 @@ typedef struct Builder {
     const char *name;   // wish for the value that replaces the node's result
     const Loc *loc;
     uint32_t locs;
+    bool views; // moves that are added are views of their readers, not values
     bool failed;
 } Builder;
 

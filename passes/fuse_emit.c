@@ -93,6 +93,15 @@ static const char *family_name(const Fuser *f, const Group *group) {
     return class == OC_SCAN ? "scan" : "attention";
 }
 
+static bool read_by_product(const Fuser *f, ValueId value) {
+    for (NodeId id = 1; id < f->g->nodes.len; id++) {
+        const Node *node = graph_node(f->g, id);
+        if (!f->live[id] || node->kind != NODE_OP || node->op != OP_CONTRACT) continue;
+        if (fuse_base(f->g, node->operand[1]) == value) return true;
+    }
+    return false;
+}
+
 // Why a group that only copies is there; NULL when it computes something.
 static const char *copy_reason(const Fuser *f, const Group *group) {
     const Node *node = graph_node(f->g, group->nodes.at[0]);
@@ -101,6 +110,7 @@ static const char *copy_reason(const Fuser *f, const Group *group) {
     if (class == OC_SOURCE) return "memory must hold this counter or fill";
     ValueId base = fuse_base(f->g, node->operand[0]);
     if (graph_state_of(f->g, base)) return "the state changes while this version is read";
+    if (read_by_product(f, node->result[0])) return "a product reads it in this order";
     if (!f->stored[node->result[0]]) return "a view of so many levels is copied";
     return "memory must hold this value, which is a view of another";
 }

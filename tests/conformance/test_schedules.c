@@ -30,9 +30,12 @@ static bool small(const int64_t *dims, unsigned count) {
     return true;
 }
 
-static Graph *compile(const NumericModel *model, Diags *diags) {
+static Graph *compile(const NumericModel *model, const char *name, Diags *diags) {
     Graph *g = NULL;
     PassOptions options = pass_options();
+    Target target;
+    assert_true(target_builtin(name, &target));
+    options.target = &target;
     if (load_graph(model->name, model->text, strlen(model->text), NULL, diags, &g))
         g = pass_run_all(g, &options, diags, NULL);
     if (!g) {
@@ -51,7 +54,7 @@ static void run_schedules(void **state) {
     for (unsigned count; runs < RUNS && (count = numeric_dims(&sizes, dims)) > 0;) {
         if (!small(dims, count)) continue;
         Diags *diags = diags_create();
-        Graph *g = compile(schedules->model, diags);
+        Graph *g = compile(schedules->model, schedules->target, diags);
         ProgramCheck check = {
             .target = schedules->target, .symbols = dims, .tolerance = random_tolerance(g, 2e-4)};
         program_check(g, &check);
@@ -83,7 +86,7 @@ static void planted_faults_are_found(void **state) {
     };
     for (size_t i = 0; i < sizeof planted / sizeof *planted; i++) {
         Diags *diags = diags_create();
-        Graph *g = compile(&model, diags);
+        Graph *g = compile(&model, planted[i].target, diags);
         int64_t dims[64] = {33};
         ProgramCheck check = {.target = planted[i].target,
                               .symbols = dims,

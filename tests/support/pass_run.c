@@ -87,8 +87,10 @@ static void no_errors(bool good, Diags *diags, Place place) {
     fail_msg("%s, %s: %s", place.model, place.pass, text.data ? text.data : "failed, no reason");
 }
 
-static Graph *run_one(const PassInfo *pass, Graph *graph, Diags *diags, Place place) {
-    PassContext ctx = {.diags = diags};
+static Graph *run_one(const PassInfo *pass, Graph *graph, const Target *target, Diags *diags,
+                      Place place) {
+    PassContext ctx = {
+        .diags = diags, .target = target, .max_workspace = pass_options().max_workspace};
     Graph *next = NULL;
     bool good = pass->run(&ctx, graph, &next);
     no_errors(good, diags, place);
@@ -117,6 +119,13 @@ static void round_trip(const Graph *graph, Diags *diags, Place place) {
 }
 
 Graph *pass_run_checked(Graph *graph, const char *passes, int64_t dim, double tolerance) {
+    Target portable;
+    assert_true(target_builtin("portable", &portable));
+    return pass_run_checked_for(graph, passes, dim, tolerance, &portable);
+}
+
+Graph *pass_run_checked_for(Graph *graph, const char *passes, int64_t dim, double tolerance,
+                            const Target *target) {
     Diags *diags = diags_create();
     char *model = strdup(graph->model);
     Outputs wanted = evaluate(graph, dim, diags);
@@ -124,7 +133,7 @@ Graph *pass_run_checked(Graph *graph, const char *passes, int64_t dim, double to
     for (const PassInfo *pass = pass_table; pass->name; pass++) {
         Place place = {model, pass->name};
         if (passes && !strstr(passes, pass->name)) continue;
-        graph = run_one(pass, graph, diags, place);
+        graph = run_one(pass, graph, target, diags, place);
         round_trip(graph, diags, place);
         Outputs found = evaluate(graph, dim, diags);
         no_errors(true, diags, place);

@@ -8,6 +8,9 @@
 // of every symbol, and compared with those of the first graph: relative to the largest magnitude by
 // at most `tolerance`. Fails the cmocka test on any difference or diagnostic.
 Graph *pass_run_checked(Graph *graph, const char *passes, int64_t dim, double tolerance);
+// The same, for a target other than the portable one.
+Graph *pass_run_checked_for(Graph *graph, const char *passes, int64_t dim, double tolerance,
+                            const Target *target);
 
 // "map row row/prepare": the families of the fused groups in order, those of repeats in brackets.
 char *pass_groups(const Graph *graph); // arena of the graph

@@ -1,0 +1,49 @@
+#include "passes/product_cost.h"
+
+#include <math.h>
+
+enum {
+    COST_SIZE_MAX = 1 << 16,
+    COST_FEW_ROWS = 16,   // as many as the form for few rows takes, which reads along K
+    COST_FEW_ALONG_N = 3, // times the time, without that form
+    COST_TILE = 64,       // of the smallest products that still reach the rate
+    COST_ROWS = 16        // made at a time
+};
+
+bool cost_is_known(const Target *target, DType dtype) {
+    return target->memory_rate > 0 && target->transpose_rate > 0 && target_product(target, dtype);
+}
+
+double cost_size(DimTable *dims, Dim size, CostEnd end) {
+    DimBounds bounds = dim_bounds(dims, size);
+    int64_t value = end == COST_LEAST ? bounds.lo : bounds.hi;
+    if (bounds.lo != bounds.hi && value > COST_SIZE_MAX) value = COST_SIZE_MAX;
+    return value < 1 ? 1 : (double)value;
+}
+
+double cost_move(const Target *target, double bytes) {
+    return bytes / target->memory_rate * 1e-3;
+}
+
+double cost_transpose(const Target *target, double bytes) {
+    return 2 * bytes / target->transpose_rate * 1e-3;
+}
+
+double cost_dispatch(const Target *target) {
+    return target->dispatch_time * 1e-3;
+}
+
+double cost_product(const Target *target, DimTable *dims, const ProductSize *size, bool along_k,
+                    CostEnd end) {
+    const ProductRate *rate = target_product(target, size->in);
+    double batch = cost_size(dims, size->batch, end), m = cost_size(dims, size->m, end);
+    double n = cost_size(dims, size->n, end), k = cost_size(dims, size->k, end);
+    double in = dtype_bytes(size->in), out = dtype_bytes(size->out);
+    double memory = cost_move(target, batch * ((m + n) * k * in + m * n * out));
+    if (m <= COST_FEW_ROWS) return memory * (along_k ? 1 : COST_FEW_ALONG_N);
+    double rows = ceil(m / COST_ROWS) * COST_ROWS;
+    double products = 2 * batch * rows * n * k / (along_k ? rate->along_k : rate->along_n) * 1e-6;
+    double tiles = ceil(m / COST_TILE) * ceil(n / COST_TILE) * batch;
+    if (tiles < target->compute_units) products *= target->compute_units / tiles;
+    return fmax(memory, products);
+}

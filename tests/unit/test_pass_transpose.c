@@ -1,0 +1,168 @@
+// Transpose-b: which order is taken for whom, that values stay, and that what is packed or
+// transposed computes the right thing as kernels.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "frontend/load.h"
+#include "tests/support/pass_run.h"
+#include "tests/support/program_run.h"
+
+// The H200's fragments with rates under which one order is always worth a copy.
+static Target eager(uint32_t along_n, uint32_t along_k) {
+    Target target;
+    assert_true(target_builtin("h200", &target));
+    target.memory_rate = target.transpose_rate = 1000000000, target.dispatch_time = 0;
+    for (uint32_t i = 0; i < target.products; i++)
+        target.product[i].along_n = along_n, target.product[i].along_k = along_k;
+    return target;
+}
+
+static Graph *load(const char *body) {
+    Diags *diags = diags_create();
+    Graph *g;
+    Text text = {0};
+    text_printf(&text, "adept 1\nmodel m {\n%s\n}\n", body);
+    if (!load_graph("m.adp", text.data, text.len, NULL, diags, &g)) {
+        Text why = {0};
+        diags_render(diags, &why);
+        fail_msg("%s", why.data);
+    }
+    text_free(&text);
+    diags_destroy(diags);
+    return g;
+}
+
+static bool holds(const Graph *g, const char *words) {
+    Text text = {0};
+    graph_print(g, &text);
+    bool found = strstr(text.data, words) != NULL;
+    if (!found) print_error("%s", text.data);
+    text_free(&text);
+    return found;
+}
+
+// Passes and kernels at N = 33; `words` stand in the graph.
+static void check(const char *body, const Target *target, const char *groups, const char *words) {
+    Graph *g = pass_run_checked_for(load(body), NULL, 33, 2e-3, target);
+    assert_string_equal(pass_groups(g), groups);
+    assert_true(holds(g, words));
+    int64_t symbols[64] = {33};
+    ProgramCheck program = {.target = "h200", .symbols = symbols, .tolerance = 2e-3};
+    program_check(g, &program);
+    graph_destroy(g);
+}
+
+static void weights_are_packed_once(void **state) {
+    (void)state;
+    Target along_n = eager(1000, 1), along_k = eager(1, 1000);
+    check("dim N in 17..=64\ninput x : [N, 40] f16\nparam w : [24, 40] f16\n"
+          "output y = linear(x, w)",
+          &along_n, "map/prepare contract", "B packed once along N");
+    check("dim N in 17..=64\ninput x : [N, 40] f16\nparam w : [40, 24] f16\noutput y = x @ w",
+          &along_k, "map/prepare contract", "B packed once along K");
+    check("dim N in 17..=64\ninput x : [N, 40] f16\nparam w : [40, 24] f16\noutput y = x @ w",
+          &along_n, "contract", "B as is along N");
+}
+
+// The cast from the file's dtype and a transpose of the model are part of the one copy.
+static void packing_takes_maps_in(void **state) {
+    (void)state;
+    Target along_n = eager(1000, 1);
+    check("dim N in 17..=64\ninput x : [N, 40] f16\nparam w : [24, 40] bf16\n"
+          "param s : [40] f16\noutput y = linear(x, maximum(cast(w, f16), s))",
+          &along_n, "map/prepare contract", "B packed once along N");
+    check("dim N in 17..=64\ninput x : [N, 40] i8\nparam w : [40, 24] i8\n"
+          "output y = x @ transpose(transpose(w, 0, 1), 0, 1)",
+          &along_n, "contract", "B as is along N");
+}
+
+// One form for all products: the wish of most work wins.
+static void uses_share_a_form(void **state) {
+    (void)state;
+    Target along_n = eager(1000, 1);
+    check("dim N in 17..=64\ninput x : [N, 24] f16\nparam w : [24, 24] f16\n"
+          "output y = linear(x, w)\noutput z = linear(relu(x), w)",
+          &along_n, "map/prepare contract map contract", "for 2 products");
+    check("dim N in 17..=64\ninput x : [N, 24] f16\ninput z : [16, 24] f16\n"
+          "param w : [24, 24] f16\n"
+          "output y = linear(x, w)\noutput v = z @ w",
+          &along_n, "map/prepare contract contract", "for 2 products");
+    // What reads the weight as it is keeps it so, in one copy.
+    check("dim N in 17..=64\ninput x : [N, 24] f16\ninput t : [N] i32\nparam w : [24, 24] f16\n"
+          "output y = linear(x, w)\noutput e = embedding(t % 24, w)",
+          &along_n, "contract map map", "something else reads it");
+}
+
+static void tensors_are_transposed_on_the_fly(void **state) {
+    (void)state;
+    Target along_n = eager(1000, 1);
+    check("dim N in 17..=64\ninput x : [N, 40] f32\ninput b : [24, 40] f32\noutput y = x @ b.mT",
+          &along_n, "map contract", "B transposed along N");
+    check("dim N in 17..=64\ninput x : [3, N, 40] f32\ninput b : [3, N, 40] f32\n"
+          "output y = x @ b.mT",
+          &along_n, "map contract", "B transposed along N");
+    // Every trip reads what one copy before the loop holds.
+    check("dim N in 17..=64\ninput x : [N, 24] f32\ninput b : [24, 24] f32\n"
+          "h = x\nrepeat i in 0..2 {\nh = h @ b.mT * 0.1\n}\noutput y = h",
+          &along_n, "map map [contract] map", "B transposed along N");
+}
+
+static void weights_of_a_repeat(void **state) {
+    (void)state;
+    Target along_n = eager(1000, 1);
+    check("dim N in 17..=64\ninput x : [N, 24] f16\n"
+          "h = x\nrepeat i in 0..3 {\nparam w : [24, 24] f16 from \"l.{i}.w\"\n"
+          "h = linear(h, w) * 0.1\n}\noutput y = h",
+          &along_n, "map [map/prepare contract] map", "B packed once along N");
+}
+
+static void workspace_is_bounded(void **state) {
+    (void)state;
+    Diags *diags = diags_create();
+    Target along_n = eager(1000, 1);
+    PassOptions options = pass_options();
+    options.target = &along_n, options.max_workspace = 24 * 40 * 4 - 1;
+    Graph *g = load("dim N in 17..=64\ninput x : [N, 40] f32\ninput b : [24, 40] f32\n"
+                    "output y = x @ b.mT");
+    g = pass_run_all(g, &options, diags, NULL);
+    assert_non_null(g);
+    assert_true(holds(g, "B as is along K"));
+    assert_true(holds(g, "the copy takes 3840 bytes, --max-workspace allows 3839"));
+    graph_destroy(g);
+    diags_destroy(diags);
+}
+
+// Windows and parts are read as they are, and nothing is said where nothing is known.
+static void what_is_left_alone(void **state) {
+    (void)state;
+    Target along_n = eager(1000, 1), portable;
+    assert_true(target_builtin("portable", &portable));
+    check("dim N in 17..=64\ninput x : [N, 2, 6, 6] f32\nparam w : [3, 2, 3, 3] f32\n"
+          "output y = conv2d(x, w)",
+          &along_n, "contract", "contract(");
+    Graph *g = load("dim N in 17..=64\ninput x : [N, 40] f32\nparam w : [24, 40] f32\n"
+                    "output y = linear(x, w)");
+    g = pass_run_checked_for(g, NULL, 33, 1e-5, &portable);
+    Text text = {0};
+    graph_print(g, &text);
+    assert_null(strstr(text.data, "reason"));
+    text_free(&text);
+    graph_destroy(g);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(weights_are_packed_once),
+        cmocka_unit_test(packing_takes_maps_in),
+        cmocka_unit_test(uses_share_a_form),
+        cmocka_unit_test(tensors_are_transposed_on_the_fly),
+        cmocka_unit_test(weights_of_a_repeat),
+        cmocka_unit_test(workspace_is_bounded),
+        cmocka_unit_test(what_is_left_alone),
+    };
+    return cmocka_run_group_tests_name("pass_transpose", tests, NULL, NULL);
+}
