@@ -74,6 +74,7 @@ static ValueId add(Builder *b, OpId op, const char *part, const ValueId *operand
         if (!operand[i] && i < required) b->failed = true;
     if (b->failed) return 0;
     const char *name = part ? arena_printf(b->g->arena, "%s.%s", b->prefix, part) : b->name;
+    bool unnamed = inline_view && op_is_view(op_info(op));
     NodeSpec spec = {.op = op,
                      .operand = operand,
                      .operands = operands,
@@ -81,8 +82,8 @@ static ValueId add(Builder *b, OpId op, const char *part, const ValueId *operand
                      .inline_view = inline_view,
                      .loc = b->loc,
                      .locs = b->locs,
-                     .name = inline_view ? NULL : name,
-                     .exact_name = !part && !inline_view};
+                     .name = unnamed ? NULL : name,
+                     .exact_name = !part && !unnamed};
     NodeId node = graph_add(b->g, b->diags, &spec);
     b->failed = node == 0;
     return node ? graph_result(b->g, node, 0) : 0;
