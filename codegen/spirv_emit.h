@@ -55,7 +55,8 @@ void emit_shared_store(SpirvEmit *e, KVal value);
 // Pointer to element `index` (of `component` scalars or vectors of `lanes`) of a buffer.
 uint32_t emit_buffer_pointer(SpirvEmit *e, KVal pointer, uint32_t index, DType mem, unsigned lanes);
 // Pointer into a region: index in 32-bit words.
-uint32_t emit_shared_pointer(SpirvEmit *e, uint32_t region, uint32_t index, unsigned lanes);
+uint32_t emit_shared_pointer(SpirvEmit *e, uint32_t region, KVal index, unsigned plus,
+                             unsigned lanes);
 uint32_t emit_memory_type(SpirvEmit *e, DType mem); // scalar as memory holds it
 
 // spirv_fragment.c

@@ -82,15 +82,14 @@ static void emit_fragment_memory(SpirvEmit *e, KVal value) {
                       SpvMemoryAccessAlignedMask, fragment_alignment(type, instr->flag));
     } else if (instr->op == K_FRAG_SHARED_LOAD) {
         unsigned lanes = e->kernel->shared.at[region].lanes;
-        emit_result(
-            e, value, SPV_NEW_OpCooperativeMatrixLoadKHR, 4,
-            (uint32_t[]){emit_shared_pointer(e, region, emit_value(e, instr->arg[0]), lanes),
-                         layout, shared_stride(e, region, instr->arg[1]),
-                         SpvMemoryAccessNonPrivatePointerMask});
+        emit_result(e, value, SPV_NEW_OpCooperativeMatrixLoadKHR, 4,
+                    (uint32_t[]){emit_shared_pointer(e, region, instr->arg[0], 0, lanes), layout,
+                                 shared_stride(e, region, instr->arg[1]),
+                                 SpvMemoryAccessNonPrivatePointerMask});
     } else {
         unsigned lanes = e->kernel->shared.at[region].lanes;
         spirv_emit_op(m, SPV_CODE, SPV_NEW_OpCooperativeMatrixStoreKHR,
-                      emit_shared_pointer(e, region, emit_value(e, instr->arg[0]), lanes),
+                      emit_shared_pointer(e, region, instr->arg[0], 0, lanes),
                       emit_value(e, instr->arg[2]), layout, shared_stride(e, region, instr->arg[1]),
                       SpvMemoryAccessNonPrivatePointerMask);
     }

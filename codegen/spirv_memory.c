@@ -272,17 +272,40 @@ static uint32_t word_type(SpirvEmit *e, const KShared *region, unsigned lanes) {
     return emit_vector_type(e, emit_scalar_type(e, op, 32), lanes);
 }
 
-uint32_t emit_shared_pointer(SpirvEmit *e, uint32_t region, uint32_t at, unsigned lanes) {
+// The number of the vector that word `index + plus` of a region lies in, and the word's place in
+// it. A constant of whole vectors is added behind the shift: drivers then make it part of the
+// access, and many accesses share one shifted index.
+static uint32_t shared_place(SpirvEmit *e, KVal index, unsigned plus, unsigned lanes,
+                             uint32_t *lane) {
+    const KInstr *sum = kernel_at(e->kernel, index);
+    int64_t constant = 0;
+    if (sum->op == K_IADD) {
+        bool second = kernel_const(e->kernel, sum->arg[1], &constant);
+        if (!second) kernel_const(e->kernel, sum->arg[0], &constant);
+        if (constant > 0 && constant % lanes == 0)
+            index = sum->arg[second ? 0 : 1];
+        else
+            constant = 0;
+    }
+    uint32_t word = add_index(e, emit_value(e, index), plus);
+    if (lane) {
+        uint32_t type = emit_scalar_type(e, SpvOpTypeInt, 32);
+        *lane = emit_op(e, SpvOpBitwiseAnd, type, word, emit_u32(e, lanes - 1u));
+    }
+    return add_index(e, shift_right(e, word, lanes), (unsigned)constant / lanes);
+}
+
+uint32_t emit_shared_pointer(SpirvEmit *e, uint32_t region, KVal index, unsigned plus,
+                             unsigned lanes) {
     const KShared *shared = &e->kernel->shared.at[region];
-    uint32_t element = shift_right(e, at, shared->lanes);
     uint32_t type = pointer_type(e, SpvStorageClassWorkgroup, word_type(e, shared, lanes));
     if (lanes == shared->lanes) {
-        return emit_op(e, SpvOpAccessChain, type, e->shared[region], element);
+        uint32_t vector = shared_place(e, index, plus, lanes, NULL);
+        return emit_op(e, SpvOpAccessChain, type, e->shared[region], vector);
     }
     assert(lanes == 1);
-    uint32_t lane = emit_op(e, SpvOpBitwiseAnd, emit_scalar_type(e, SpvOpTypeInt, 32), at,
-                            emit_u32(e, shared->lanes - 1u));
-    return emit_op(e, SpvOpAccessChain, type, e->shared[region], element, lane);
+    uint32_t lane, vector = shared_place(e, index, plus, shared->lanes, &lane);
+    return emit_op(e, SpvOpAccessChain, type, e->shared[region], vector, lane);
 }
 
 // Under the Vulkan memory model an access that other invocations may see is marked non-private.
@@ -297,11 +320,11 @@ static unsigned shared_lanes(const KShared *region, unsigned lanes) {
 
 void emit_shared_load(SpirvEmit *e, KVal value) {
     const KInstr *instr = kernel_at(e->kernel, value);
-    uint32_t number = (uint32_t)instr->imm, index = emit_value(e, instr->arg[0]), part[4], raw = 0;
+    uint32_t number = (uint32_t)instr->imm, part[4], raw = 0;
     const KShared *region = &e->kernel->shared.at[number];
     unsigned lanes = instr->type.lanes, step = shared_lanes(region, lanes);
     for (unsigned i = 0; i < lanes; i += step) {
-        uint32_t at = emit_shared_pointer(e, number, add_index(e, index, i), step);
+        uint32_t at = emit_shared_pointer(e, number, instr->arg[0], i, step);
         raw = part[i] = emit_op(e, SpvOpLoad, word_type(e, region, step), at, shared_access(e));
     }
     if (step < lanes) {
@@ -313,7 +336,7 @@ void emit_shared_load(SpirvEmit *e, KVal value) {
 
 void emit_shared_store(SpirvEmit *e, KVal value) {
     const KInstr *instr = kernel_at(e->kernel, value);
-    uint32_t number = (uint32_t)instr->imm, index = emit_value(e, instr->arg[0]);
+    uint32_t number = (uint32_t)instr->imm;
     const KShared *region = &e->kernel->shared.at[number];
     KType type = kernel_at(e->kernel, instr->arg[1])->type;
     uint32_t stored = emit_value(e, instr->arg[1]);
@@ -326,7 +349,7 @@ void emit_shared_store(SpirvEmit *e, KVal value) {
         if (step < lanes) {
             part = emit_op(e, SpvOpCompositeExtract, word_type(e, region, 1), stored, i);
         }
-        uint32_t at = emit_shared_pointer(e, number, add_index(e, index, i), step);
+        uint32_t at = emit_shared_pointer(e, number, instr->arg[0], i, step);
         spirv_emit_op(e->module, SPV_CODE, SpvOpStore, at, part, shared_access(e));
     }
 }

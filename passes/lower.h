@@ -102,6 +102,8 @@ typedef struct Address {
     bool vector;         // the point's lanes are consecutive elements
 } Address;
 Address lower_address(Lower *l, const View *view, const Point *point, KVal pointer, DType dtype);
+// The alignment that can be proved of an access, at most 16 and at most the access itself.
+unsigned lower_align(Lower *l, const Address *address, unsigned bytes, unsigned lanes);
 KVal lower_load(Lower *l, ValueId base, const View *view, const Point *point);
 void lower_store(Lower *l, ValueId base, const View *view, const Point *point, KVal value);
 // The same for memory that holds no value of the graph and is never empty.

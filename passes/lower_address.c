@@ -157,8 +157,7 @@ KVal lower_constant(Lower *l, DType dtype, double value) {
                               : constant;
 }
 
-// The alignment that can be proved of an access, at most 16 and at most the access itself.
-static unsigned address_align(Lower *l, const Address *address, unsigned bytes, unsigned lanes) {
+unsigned lower_align(Lower *l, const Address *address, unsigned bytes, unsigned lanes) {
     int64_t base = k_fact(l->b, address->pointer).multiple;
     int64_t index = k_fact(l->b, address->index).multiple;
     unsigned align = bytes * lanes > 16 ? 16 : bytes * lanes;
@@ -197,7 +196,7 @@ static KVal address_load(Lower *l, const Memory *memory, const View *view, const
     unsigned bytes = dtype_bytes(dtype);
     bool branch = at.valid && (at.pointer != pointer || memory->may_be_empty);
     if (at.valid && !branch) at.index = k_select(l->b, at.valid, at.index, zero);
-    unsigned align = address_align(l, &at, bytes, lanes);
+    unsigned align = lower_align(l, &at, bytes, lanes);
     *misaligned = align < bytes * lanes && align < 16;
     if (*misaligned && lanes > 1) return 0;
     if (branch) {
@@ -257,7 +256,7 @@ void lower_store_at(Lower *l, KVal pointer, DType dtype, const View *view, const
     unsigned bytes = dtype_bytes(dtype), lanes = point->lanes;
     if (address_lanes(l, view, point) == LANES_VECTOR || lanes == 1) {
         Address at = lower_address(l, view, point, pointer, dtype);
-        unsigned align = address_align(l, &at, bytes, lanes);
+        unsigned align = lower_align(l, &at, bytes, lanes);
         if (lanes == 1 || align >= bytes * lanes || align == 16) {
             if (k_type(l->b, value).lanes != lanes) value = k_splat(l->b, value, lanes);
             k_store(l->b, at.pointer, at.index, dtype, align, value);
@@ -268,6 +267,6 @@ void lower_store_at(Lower *l, KVal pointer, DType dtype, const View *view, const
         Point one = address_lane(l, point, i);
         Address at = lower_address(l, view, &one, pointer, dtype);
         KVal part = k_type(l->b, value).lanes == 1 ? value : k_extract(l->b, value, i);
-        k_store(l->b, at.pointer, at.index, dtype, address_align(l, &at, bytes, 1), part);
+        k_store(l->b, at.pointer, at.index, dtype, lower_align(l, &at, bytes, 1), part);
     }
 }
