@@ -1,5 +1,6 @@
 #include "codegen/spirv.h"
 #include "codegen/spirv_emit.h"
+#include "ir/fragment_layout.h"
 
 #include <assert.h>
 #include <spirv/unified1/GLSL.std.450.h>
@@ -453,6 +454,7 @@ static void emit_needs(SpirvEmit *e) {
         if (e->kernel->needs & needs[i].need) e->needs |= needs[i].feature;
     }
     if (e->kernel->subgroup_size) e->needs |= TF_SUBGROUP_SIZE_CONTROL;
+    e->needs |= fragment_layout_feature(e->kernel->components);
     emit_narrow_types(e);
     spirv_capability(e->module, SpvCapabilityShader);
     spirv_capability(e->module, SpvCapabilityPhysicalStorageBufferAddresses);

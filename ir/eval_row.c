@@ -179,13 +179,17 @@ static double attention_score(Eval *e, const Node *node, const int64_t *q, const
     int64_t qi[RANK_MAX], ki[RANK_MAX], mi[RANK_MAX];
     memcpy(qi, q, sizeof qi);
     memcpy(ki, k, sizeof ki);
-    if (node->attr[0].i && k[rank - 2] > q[rank - 2] + lengths[1] - lengths[0]) return -INFINITY;
+    int64_t ahead = k[rank - 2] - (q[rank - 2] + lengths[1] - lengths[0]);
+    bool windowed = node->attr[4].present;
+    if (node->attr[0].i && ahead > 0) return -INFINITY;
+    if (windowed && (ahead >= node->attr[4].i || -ahead >= node->attr[4].i)) return -INFINITY;
     double score = 0;
     for (int64_t d = 0; d < query->size[rank - 1]; d++) {
         qi[rank - 1] = ki[rank - 1] = d;
         score += eval_at(e, node->operand[0], qi) * eval_at(e, node->operand[1], ki);
     }
     score *= scale;
+    if (node->attr[3].present) score = node->attr[3].f * tanh(score / node->attr[3].f);
     if (node->operands < 4 || !node->operand[3]) return score;
     const Tensor *mask = eval_shape_of(e, node->operand[3]);
     memcpy(mi, q, sizeof mi);

@@ -181,6 +181,10 @@ bool infer_attention(OpCall *call) {
                                infer_operand_name(call, 3), infer_type_text(call, &scores));
         }
     }
+    const Attr *softcap = infer_attr(call, "softcap"), *window = infer_attr(call, "window");
+    if (softcap->present && !(softcap->f > 0)) return infer_error(call, "softcap must be positive");
+    if (window->present && (window->i < 1 || window->i > INT32_MAX))
+        return infer_error(call, "window must be positive");
     *call->result = *q;
     call->result->size[rank - 1] = last(v);
     return true;

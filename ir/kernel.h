@@ -141,6 +141,7 @@ typedef struct Kernel {
     const char *name;
     uint32_t local_size;    // invocations of a workgroup (x; y and z are 1)
     uint32_t subgroup_size; // required, 0: any
+    uint8_t components;     // FragmentLayout that component numbers rely on, 0: none
     bool strict;            // no contraction: every float operation rounds by itself
     uint32_t needs;         // K_NEED_*
     VEC(KParam) params;

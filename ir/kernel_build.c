@@ -24,6 +24,11 @@ KBuilder *k_begin(Arena *arena, const char *name, uint32_t local_size) {
 void k_require_subgroup(KBuilder *b, uint32_t size) {
     b->kernel->subgroup_size = size;
 }
+
+void k_set_components(KBuilder *b, unsigned layout) {
+    b->kernel->components = (uint8_t)layout;
+}
+
 void k_set_strict(KBuilder *b, bool strict) {
     b->kernel->strict = strict;
 }

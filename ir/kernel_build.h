@@ -19,6 +19,7 @@ typedef struct KBuilder KBuilder;
 
 KBuilder *k_begin(Arena *arena, const char *name, uint32_t local_size);
 void k_require_subgroup(KBuilder *b, uint32_t size); // before anything asks for subgroup_size
+void k_set_components(KBuilder *b, unsigned layout); // a FragmentLayout (ir/fragment_layout.h)
 void k_set_strict(KBuilder *b, bool strict);
 void k_set_line(KBuilder *b, uint32_t line);  // of the instructions that follow; 0: unknown
 void k_note_line(KBuilder *b, uint32_t line); // the kernel came from this line too

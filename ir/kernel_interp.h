@@ -4,8 +4,9 @@
 //
 // Values are those of ir/kernel_alu.def, in f32 and i32; a subgroup's reduction adds its lanes in
 // order; FRAG_MUL_ADD multiplies exactly, sums in f32 in order of k and rounds to the accumulator's
-// type once. Component c of lane l of a fragment in subgroups of S is element c * S + l of the
-// row-major matrix; devices choose otherwise, so kernels must not depend on it.
+// type once. Components lie as the kernel's layout says; without one, component c of lane l of a
+// fragment in subgroups of S is element c * S + l of the row-major matrix, which devices choose
+// otherwise, so kernels must not depend on it.
 //
 // The kernel has passed kernel_verify (faults that it finds too are reported here once more, but
 // wrong types are our own bug). Buffers belong to the caller; all else to the machine.

@@ -1,5 +1,6 @@
 // Fragments of the interpreter. One is held whole for each subgroup, row-major, a cell an element:
 // f16, bf16 and f32 as float, i8, u8 and i32 as integer.
+#include "ir/fragment_layout.h"
 #include "ir/kernel_interp_internal.h"
 
 #include <string.h>
@@ -146,7 +147,13 @@ static void convert(const KMachine *m, KVal at, uint32_t s) {
     }
 }
 
-// Component c of lane l is element c * subgroup size + l.
+// The element that the kernel's layout says, else c * subgroup size + lane.
+static uint64_t component_element(const KMachine *m, KType type, uint32_t lane, uint32_t c) {
+    uint32_t element;
+    if (fragment_element(m->kernel->components, type, lane, c, &element)) return element;
+    return (uint64_t)c * m->subgroup + lane;
+}
+
 static void component(const KMachine *m, KVal at, uint32_t s) {
     const KInstr *instr = kernel_at(m->kernel, at);
     KType type = type_at(m, instr->arg[0]);
@@ -154,7 +161,7 @@ static void component(const KMachine *m, KVal at, uint32_t s) {
     if (instr->op == K_FRAG_INSERT)
         memcpy(frag, frag_at(m, instr->arg[0], s), frag_elements(type) * sizeof *frag);
     for (uint32_t lane = 0; lane < m->subgroup; lane++) {
-        uint64_t element = (uint64_t)instr->imm * m->subgroup + lane;
+        uint64_t element = component_element(m, type, lane, (uint32_t)instr->imm);
         uint32_t i = s * m->subgroup + lane;
         bool held = element < frag_elements(type);
         if (instr->op == K_FRAG_EXTRACT)

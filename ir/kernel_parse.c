@@ -1,5 +1,6 @@
 // Reads the text of kernel IR (ir/kernel_print.c). Operands stand for earlier lines only; types are
 // taken as written, kernel_verify checks them.
+#include "ir/fragment_layout.h"
 #include "ir/kernel_internal.h"
 
 #include <ctype.h>
@@ -296,6 +297,14 @@ static void take_head(Parser *p) {
     expect(p, "(");
     p->kernel->subgroup_size = (uint32_t)take_integer(p, 0, 128);
     expect(p, ")");
+    if (accept(p, "components")) {
+        FragmentLayout layout = LAYOUT_UNKNOWN;
+        expect(p, "(");
+        Token token = p->token;
+        if (!fragment_layout_from_name(take_name(p), &layout)) fail(p, token, "unknown layout");
+        p->kernel->components = (uint8_t)layout;
+        expect(p, ")");
+    }
     p->kernel->strict = accept(p, "strict");
     if (accept(p, "shared")) {
         expect(p, "(");

@@ -1,6 +1,7 @@
 // Text of kernel IR. One instruction a line:
 //     %3: f32x2 = load %x, %2 as f16 align 4 loc(7)
 // Results are numbered in order; parameters go by name, constants stand where they are used.
+#include "ir/fragment_layout.h"
 #include "ir/kernel_internal.h"
 
 #include <inttypes.h>
@@ -152,6 +153,8 @@ static void print_head(const Kernel *kernel, Text *out) {
     }
     text_printf(out, ") local(%" PRIu32 ") subgroup(%" PRIu32 ")", kernel->local_size,
                 kernel->subgroup_size);
+    if (kernel->components)
+        text_printf(out, " components(%s)", fragment_layout_name(kernel->components));
     if (kernel->strict) text_put(out, " strict");
     for (uint32_t i = 0; i < kernel->shared.len; i++) {
         const KShared *region = &kernel->shared.at[i];

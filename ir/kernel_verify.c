@@ -1,6 +1,7 @@
 // Verifier of kernel IR. First what an instruction is by itself, types and visibility; then, if
 // that holds, what needs the whole: carried values, facts (alignment, shared bounds) and
 // uniformity of flow.
+#include "ir/fragment_layout.h"
 #include "ir/kernel_internal.h"
 
 #include <stdarg.h>
@@ -54,6 +55,8 @@ static void check_params(Verify *v) {
           k->local_size);
     check(v, (k->subgroup_size & (k->subgroup_size - 1)) == 0 && k->subgroup_size <= 128,
           "subgroup size %u is no power of two up to 128", k->subgroup_size);
+    check(v, !k->components || k->subgroup_size == fragment_layout_lanes(k->components),
+          "components lie so in subgroups of %u only", fragment_layout_lanes(k->components));
     check(v, k->code.len > k->params.len, "a parameter has no instruction");
     for (uint32_t i = 0; i < k->params.len; i++) {
         const KParam *param = &k->params.at[i];

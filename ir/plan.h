@@ -36,6 +36,7 @@ typedef struct Placement {
 //   stages         shared-memory stages; unroll: of the K loop
 //   split_k        parts of K, summed apart and then, in a second dispatch, in order; 0 or 1: one
 //   raster         rows of tiles gone through together, column by column (0 and 1: row by row)
+//   lazy           attention: 1 sums shrink only where a maximum moved
 //   keep           row family: 1 registers hold the row between phases, 0 it is read again
 #define SCHEDULE_FIELDS(X)                                                                         \
     X(local)                                                                                       \
@@ -58,7 +59,8 @@ typedef struct Placement {
     X(unroll)                                                                                      \
     X(split_k)                                                                                     \
     X(raster)                                                                                      \
-    X(keep)
+    X(keep)                                                                                        \
+    X(lazy)
 
 typedef struct Schedule {
 #define X(field) uint32_t field;

@@ -55,7 +55,7 @@ const char *const target_profile_texts[] = {
     "compute_units = 132\n"
     "features = storage16 storage8 float16 int8 int16 subgroup_arithmetic subgroup_shuffle"
     " subgroup_size_control cooperative_matrix bfloat16 memory_model denorm_preserve16"
-    " rounding_rte16 signed_zero_inf_nan32 rounding_rte32 spirv16\n"
+    " rounding_rte16 signed_zero_inf_nan32 rounding_rte32 spirv16 fragment_quads\n"
     "fragment = 16x16x16 f16 f32\n"
     "fragment = 16x8x16 f16 f32\n"
     "fragment = 16x8x8 f16 f32\n"

@@ -71,15 +71,7 @@ static bool coop_guarded(const View *view) {
     return false;
 }
 
-static bool coop_operand(Graph *g, NodeId fused, const ContractShape *shape, bool columns,
-                         CoopOperand *o) {
-    *o = (CoopOperand){.value = columns ? shape->y : shape->x, .columns = columns};
-    const Type *type = &graph_value(g, o->value)->type;
-    o->dtype = type->dtype;
-    o->others = columns ? shape->n_axes : shape->m_axes;
-    o->rows = columns ? shape->n : shape->m;
-    o->k_fast = contract_k_fast(g, shape, o->value);
-    if (!coop_view(g, shape, o)) return false;
+bool coop_operand_reads(Graph *g, NodeId fused, CoopOperand *o) {
     NodeId from = graph_value(g, o->base)->node;
     const Node *node = graph_node(g, from);
     bool inner = from && node->region == graph_node(g, fused)->body;
@@ -95,6 +87,17 @@ static bool coop_operand(Graph *g, NodeId fused, const ContractShape *shape, boo
     o->linear = o->vector && coop_linear(g, o, &o->k_bytes);
     int64_t limit = INT32_MAX / dtype_bytes(o->dtype);
     return o->vector || !coop_guarded(&o->view) || most < limit;
+}
+
+static bool coop_operand(Graph *g, NodeId fused, const ContractShape *shape, bool columns,
+                         CoopOperand *o) {
+    *o = (CoopOperand){.value = columns ? shape->y : shape->x, .columns = columns};
+    const Type *type = &graph_value(g, o->value)->type;
+    o->dtype = type->dtype;
+    o->others = columns ? shape->n_axes : shape->m_axes;
+    o->rows = columns ? shape->n : shape->m;
+    o->k_fast = contract_k_fast(g, shape, o->value);
+    return coop_view(g, shape, o) && coop_operand_reads(g, fused, o);
 }
 
 bool coop_shape(Graph *g, NodeId fused, CoopShape *out) {

@@ -34,6 +34,10 @@ typedef struct CoopShape {
 // False where no schedule of this form can compute the node, whatever the target.
 bool coop_shape(Graph *g, NodeId fused, CoopShape *out);
 
+// What is said of the operand's place in memory, given value, dtype, k_fast and the view on its
+// base. False where no kernel of the form can read it.
+bool coop_operand_reads(Graph *g, NodeId fused, CoopOperand *o);
+
 // How one operand passes through workgroup memory. A buffer holds `depth` of K, filled in `parts`
 // steps of tile_k each; sizes in elements or 32-bit words.
 typedef struct CoopTile {

@@ -158,8 +158,9 @@ KVal lower_workgroup(Lower *l, Dim workgroups) {
 // Equal but for names and source lines.
 static bool lower_same_kernel(const Kernel *a, const Kernel *b) {
     if (a->local_size != b->local_size || a->subgroup_size != b->subgroup_size ||
-        a->strict != b->strict || a->params.len != b->params.len ||
-        a->shared.len != b->shared.len || a->code.len != b->code.len)
+        a->components != b->components || a->strict != b->strict ||
+        a->params.len != b->params.len || a->shared.len != b->shared.len ||
+        a->code.len != b->code.len)
         return false;
     for (uint32_t i = 0; i < a->params.len; i++) {
         const KParam *p = &a->params.at[i], *q = &b->params.at[i];

@@ -43,6 +43,10 @@ void coop_side_begin(Coop *c, CoopSide *side, const CoopOperand *operand, uint32
 // Loads part `part` of the buffer whose K starts at k0: `count` moves into out. k0 is a sum of tile
 // depths, perhaps past the end.
 void coop_side_fetch(Coop *c, CoopSide *side, unsigned part, KVal k0, KVal *out);
+// One element of an operand in memory as bits, at a point of its view; of its pad, over a whole
+// word.
+KVal coop_element_bits(Lower *l, const CoopOperand *o, const Point *point, KVal pointer);
+KVal coop_pad_bits(Lower *l, const CoopOperand *o);
 void coop_side_put(Coop *c, CoopSide *side, unsigned buffer, unsigned part, const KVal *moves);
 // The fragment of rows (columns) from `row` of the subgroup's tile on, at `k` in the buffer.
 KVal coop_side_fragment(Coop *c, const CoopSide *side, unsigned buffer, unsigned k, unsigned row);

@@ -106,13 +106,30 @@ void coop_side_begin(Coop *c, CoopSide *side, const CoopOperand *operand, uint32
     for (unsigned i = 0; i < side->count; i++) side_slot(c, side, i);
 }
 
-// The bits of the view's pad, repeated over a word.
-static KVal side_pad(Coop *c, const CoopOperand *o, double pad) {
+KVal coop_pad_bits(Lower *l, const CoopOperand *o) {
     uint8_t bytes[4];
     int32_t word;
-    for (unsigned i = 0; i < 4; i += dtype_bytes(o->dtype)) number_store(o->dtype, pad, bytes + i);
+    for (unsigned i = 0; i < 4; i += dtype_bytes(o->dtype))
+        number_store(o->dtype, o->view.pad, bytes + i);
     memcpy(&word, bytes, sizeof word);
-    return k_i32(c->l->b, word);
+    return k_i32(l->b, word);
+}
+
+KVal coop_element_bits(Lower *l, const CoopOperand *o, const Point *point, KVal pointer) {
+    KBuilder *b = l->b;
+    Address at = lower_address(l, &o->view, point, pointer, o->dtype);
+    KVal index = at.valid ? k_select(b, at.valid, at.index, k_i32(b, 0)) : at.index;
+    KVal bits;
+    if (dtype_bytes(o->dtype) == 1) {
+        bits = k_load(b, at.pointer, index, DT_U8, 1, 1);
+    } else { // a bf16 is the upper half of an f32, so that the load moves any 16 bits as they are
+        bits = k_as_i32(b, k_load(b, at.pointer, index, DT_BF16, 1, 2));
+        bits = k_shr(b, bits, k_i32(b, 16));
+    }
+    if (!at.valid) return bits;
+    int32_t mask = dtype_bytes(o->dtype) == 1 ? 0xff : 0xffff;
+    KVal pad = k_and(b, coop_pad_bits(l, o), k_i32(b, mask));
+    return k_select(b, at.valid, bits, pad);
 }
 
 // Bits of a value that the type can hold, in the low part of a word.
@@ -136,7 +153,6 @@ static KVal side_bits(Coop *c, DType dtype, KVal value) {
 // One element as bits.
 static KVal side_element(Coop *c, CoopSide *side, KVal row, KVal k) {
     Lower *l = c->l;
-    KBuilder *b = l->b;
     const CoopOperand *o = side->operand;
     if (!o->in_memory) {
         Point point = point_make(&side->space, 1);
@@ -145,19 +161,7 @@ static KVal side_element(Coop *c, CoopSide *side, KVal row, KVal k) {
     }
     Point point = point_make(&side->seen, 1);
     side_point(c, side, row, k, &point);
-    Address at = lower_address(l, &o->view, &point, side->pointer, o->dtype);
-    KVal index = at.valid ? k_select(b, at.valid, at.index, k_i32(b, 0)) : at.index;
-    KVal bits;
-    if (dtype_bytes(o->dtype) == 1) {
-        bits = k_load(b, at.pointer, index, DT_U8, 1, 1);
-    } else { // a bf16 is the upper half of an f32, so that the load moves any 16 bits as they are
-        bits = k_as_i32(b, k_load(b, at.pointer, index, DT_BF16, 1, 2));
-        bits = k_shr(b, bits, k_i32(b, 16));
-    }
-    if (!at.valid) return bits;
-    int32_t mask = dtype_bytes(o->dtype) == 1 ? 0xff : 0xffff;
-    KVal pad = k_and(b, side_pad(c, o, o->view.pad), k_i32(b, mask));
-    return k_select(b, at.valid, bits, pad);
+    return coop_element_bits(l, o, &point, side->pointer);
 }
 
 static KVal side_clamp(Coop *c, KVal index, Dim extent) {
@@ -216,7 +220,7 @@ static KVal side_load(Coop *c, CoopSide *side, unsigned part, unsigned slot, KVa
                                                 : at.valid;
     KVal index = read ? k_select(b, read, at.index, k_i32(b, 0)) : at.index;
     KVal value = k_load(b, base, k_imul(b, index, k_i32(b, 4)), DT_I32, 4, COOP_MOVE);
-    if (at.valid) value = k_select(b, at.valid, value, k_splat(b, side_pad(c, o, o->view.pad), 4));
+    if (at.valid) value = k_select(b, at.valid, value, k_splat(b, coop_pad_bits(l, o), 4));
     return inside ? k_select(b, inside, value, side->zero) : value;
 }
 

@@ -60,6 +60,31 @@ uint32_t schedule_divisor(const ScheduleSite *site, Dim dim, uint32_t most) {
     return most;
 }
 
+static TargetFeatures schedule_memory_features(DType dtype) {
+    if (dtype == DT_BF16) return TF_STORAGE16 | TF_INT16;
+    if (dtype_bytes(dtype) == 2) return TF_STORAGE16;
+    return dtype_bytes(dtype) == 1 ? TF_STORAGE8 | TF_INT8 : 0;
+}
+
+TargetFeatures schedule_fragment_features(const ScheduleSite *site, DType ab) {
+    const Graph *g = site->graph;
+    TargetFeatures need =
+        TF_COOPERATIVE_MATRIX | TF_MEMORY_MODEL | TF_SPIRV16 | TF_SUBGROUP_SIZE_CONTROL;
+    if (ab == DT_F16) need |= TF_FLOAT16;
+    if (ab == DT_BF16) need |= TF_BFLOAT16;
+    if (ab == DT_I8 || ab == DT_U8) need |= TF_INT8;
+    const Region *body = &g->regions.at[site->fused->body];
+    for (uint32_t i = 0; i < body->nodes.len; i++) {
+        const Node *node = graph_node(g, body->nodes.at[i]);
+        for (uint32_t o = 0; o < node->operands; o++)
+            if (node->operand[o])
+                need |= schedule_memory_features(graph_value(g, node->operand[o])->type.dtype);
+        for (uint32_t r = 0; r < node->results; r++)
+            need |= schedule_memory_features(graph_value(g, node->result[r])->type.dtype);
+    }
+    return need;
+}
+
 static bool guard_equal(const ScheduleGuard *a, const ScheduleGuard *b) {
     const FragmentShape *f = &a->fragment, *g = &b->fragment;
     bool equal = a->features == b->features && a->conditions == b->conditions && f->m == g->m &&

@@ -22,6 +22,7 @@ void schedule_contract(ScheduleSite *site);
 void schedule_skinny(ScheduleSite *site); // of family contract
 void schedule_coop(ScheduleSite *site);   // likewise
 void schedule_attention(ScheduleSite *site);
+void schedule_flash(ScheduleSite *site); // form coop of family attention
 
 // Bytes of workspace that the schedule needs under the guard; DIM_NONE: none.
 Dim schedule_contract_workspace(const ScheduleSite *site, const Schedule *schedule,
@@ -33,5 +34,7 @@ void schedule_add(ScheduleSite *site, Schedule schedule, double cost, const char
 void schedule_add_guarded(ScheduleSite *site, Candidate candidate);
 // A size to reckon with: the value of a constant; of others a typical one within their bounds.
 double schedule_size(const ScheduleSite *site, Dim dim);
+// What kernels with fragments of that dtype need, and the group's values in memory.
+TargetFeatures schedule_fragment_features(const ScheduleSite *site, DType ab);
 // Largest power of two up to `most` that divides dim for certain.
 uint32_t schedule_divisor(const ScheduleSite *site, Dim dim, uint32_t most);

@@ -31,6 +31,7 @@ static void attention_candidate(AttentionSite *at, uint32_t rows, uint32_t keys,
 }
 
 void schedule_attention(ScheduleSite *site) {
+    schedule_flash(site);
     const Graph *g = site->graph;
     const Node *node = graph_node(g, fused_find(g, site->fused, OC_ATTENTION));
     const Type *q = &graph_value(g, node->operand[0])->type;

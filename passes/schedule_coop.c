@@ -36,31 +36,11 @@ typedef struct CoopSite {
     uint32_t conditions;
 } CoopSite;
 
-static TargetFeatures coop_type_features(DType dtype) {
-    if (dtype == DT_BF16) return TF_STORAGE16 | TF_INT16;
-    if (dtype_bytes(dtype) == 2) return TF_STORAGE16;
-    return dtype_bytes(dtype) == 1 ? TF_STORAGE8 | TF_INT8 : 0;
-}
-
 static TargetFeatures coop_features(const CoopSite *c) {
-    const Graph *g = c->site->graph;
-    TargetFeatures need =
-        TF_COOPERATIVE_MATRIX | TF_MEMORY_MODEL | TF_SPIRV16 | TF_SUBGROUP_SIZE_CONTROL;
-    if (c->shape.ab == DT_F16) need |= TF_FLOAT16;
-    if (c->shape.ab == DT_BF16) need |= TF_BFLOAT16;
-    if (c->shape.ab == DT_I8 || c->shape.ab == DT_U8) need |= TF_INT8;
+    TargetFeatures need = schedule_fragment_features(c->site, c->shape.ab);
     // Elements that are moved one by one pass as bits, through loads of bf16.
     bool gathered = !c->shape.x.vector || !c->shape.y.vector;
     if (gathered && dtype_bytes(c->shape.ab) == 2) need |= TF_INT16;
-    const Region *body = &g->regions.at[c->site->fused->body];
-    for (uint32_t i = 0; i < body->nodes.len; i++) {
-        const Node *node = graph_node(g, body->nodes.at[i]);
-        for (uint32_t o = 0; o < node->operands; o++)
-            if (node->operand[o])
-                need |= coop_type_features(graph_value(g, node->operand[o])->type.dtype);
-        for (uint32_t r = 0; r < node->results; r++)
-            need |= coop_type_features(graph_value(g, node->result[r])->type.dtype);
-    }
     return need;
 }
 

@@ -151,6 +151,9 @@ static uint64_t feature_bits(const DeviceChain *chain, const VkPhysicalDeviceVul
     HAVE(p2->shaderRoundingModeRTEFloat32, ROUNDING_RTE32)
     HAVE(api_version >= VK_API_VERSION_1_3, SPIRV16)
     HAVE(chain->core.features.shaderInt16, INT16)
+    HAVE(chain->cooperative.cooperativeMatrix && p1->subgroupSize == 32 &&
+             p2->driverID == VK_DRIVER_ID_NVIDIA_PROPRIETARY,
+         FRAGMENT_QUADS)
 #undef HAVE
     return bits;
 }

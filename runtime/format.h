@@ -103,7 +103,8 @@ enum AdxDType {
     X(SIGNED_ZERO_INF_NAN32, 12)                                                                   \
     X(ROUNDING_RTE32, 13)                                                                          \
     X(SPIRV16, 14)                                                                                 \
-    X(INT16, 15)
+    X(INT16, 15)                                                                                   \
+    X(FRAGMENT_QUADS, 16)
 enum AdxFeature {
 #define X(id, bit) ADX_FEATURE_##id = 1 << (bit),
     ADX_FEATURES(X)

@@ -1,0 +1,208 @@
+// A tile's softmax on accumulators whose components have known places: masks, running maxima and
+// sums, and weights as left operands. Scores are kept in powers of two: scaled by log2(e).
+#include "passes/lower_flash.h"
+
+#include <math.h>
+
+static const double log2_e = 1.4426950408889634;
+
+// One lane's scores of a tile, [down][chunks][components].
+typedef struct Scores {
+    unsigned count;
+    KVal *at;
+    bool plain;  // they are still to be scaled
+    float scale; // from what they are to powers of two
+} Scores;
+
+unsigned flash_slot(const Flash *f, unsigned down, unsigned component) {
+    unsigned group = 0, own = fragment_component_part(&f->map.row, component);
+    bool seen[64] = {false};
+    for (unsigned c = 0; c < f->map.components; c++)
+        seen[fragment_component_part(&f->map.row, c)] = true;
+    for (unsigned part = 0; part < own; part++) group += seen[part];
+    return down * f->groups + group;
+}
+
+KVal flash_across(Flash *f, KVal x, KVal (*combine)(KBuilder *b, KVal x, KVal y)) {
+    KBuilder *b = f->l->b;
+    for (uint8_t i = 0; i < f->map.column.bits; i++)
+        if (f->map.column.bit[i].lane) {
+            KVal other = k_shuffle_xor(b, x, k_i32(b, 1 << f->map.column.bit[i].bit));
+            x = combine(b, x, other);
+        }
+    return x;
+}
+
+static unsigned score_slot(const Flash *f, unsigned i) {
+    unsigned components = f->map.components;
+    return flash_slot(f, i / components / f->chunks, i % components);
+}
+
+// Key of a score, less what is the lane's part and the tile's first one.
+static int32_t score_key(const Flash *f, unsigned i) {
+    unsigned components = f->map.components, chunk = i / components % f->chunks;
+    uint32_t part = fragment_component_part(&f->map.column, i % components);
+    return (int32_t)(chunk * f->s->frag_n + part);
+}
+
+static Scores take_scores(Flash *f, const KVal *fragment) {
+    unsigned components = f->map.components;
+    const Attention *a = f->a;
+    Scores x = {.count = f->down * f->chunks * components};
+    x.at = arena_alloc(f->l->arena, x.count * sizeof *x.at);
+    for (unsigned i = 0; i < x.count; i++)
+        x.at[i] = k_frag_extract(f->l->b, fragment[i / components], i % components);
+    x.plain = !attention_has_mask(a) && a->softcap == 0 && a->scale > 0;
+    x.scale = x.plain ? (float)(a->scale * log2_e) : 1;
+    return x;
+}
+
+static void finish_scores(Flash *f, Scores *x, KVal first_key) {
+    KBuilder *b = f->l->b;
+    KVal first = k_iadd(b, first_key, f->lane_column);
+    for (unsigned i = 0; i < x->count; i++) {
+        KVal key = k_iadd(b, first, k_i32(b, score_key(f, i)));
+        KVal score = attention_score(f->a, x->at[i], f->row[score_slot(f, i)], key);
+        x->at[i] = k_fmul(b, score, k_f32(b, (float)log2_e));
+    }
+}
+
+// Whether some row of the workgroup must not see some key of the tile; 0: never.
+static KVal tile_is_cut(Flash *f, KVal first_key) {
+    Lower *l = f->l;
+    KBuilder *b = l->b;
+    KVal cut = 0, last_key = k_iadd(b, first_key, k_i32(b, (int32_t)f->s->tile_n - 1));
+    KVal last_row = k_iadd(b, f->a->first_row, k_i32(b, (int32_t)f->s->tile_m - 1));
+    AttentionLimits low = attention_limits(f->a, f->a->first_row);
+    AttentionLimits high = attention_limits(f->a, last_row);
+    if (!f->k.whole) cut = k_sle(b, lower_dim(l, f->a->keys), last_key);
+    if (low.hi) {
+        KVal past = k_slt(b, low.hi, last_key);
+        cut = cut ? k_or(b, cut, past) : past;
+    }
+    if (high.lo) {
+        KVal before = k_slt(b, first_key, high.lo);
+        cut = cut ? k_or(b, cut, before) : before;
+    }
+    return cut;
+}
+
+static KVal score_visible(KBuilder *b, AttentionLimits own, int32_t key) {
+    KVal visible = own.hi ? k_sle(b, k_i32(b, key), own.hi) : 0;
+    if (!own.lo) return visible;
+    KVal late = k_sle(b, own.lo, k_i32(b, key));
+    return visible ? k_and(b, visible, late) : late;
+}
+
+static void cut_scores(Flash *f, Scores *x, KVal first_key, KVal cut) {
+    Lower *l = f->l;
+    KBuilder *b = l->b;
+    KVal none = k_f32(b, -INFINITY), *masked = arena_alloc(l->arena, x->count * sizeof *masked);
+    AttentionLimits own[FLASH_SLOTS_MAX];
+    k_if_begin(b, cut);
+    KVal first = k_iadd(b, first_key, f->lane_column), keys = lower_dim(l, f->a->keys);
+    KVal last = k_isub(b, keys, k_i32(b, 1));
+    for (unsigned r = 0; r < f->slots; r++) {
+        own[r] = attention_limits(f->a, f->row[r]);
+        if (!f->k.whole) own[r].hi = own[r].hi ? k_smin(b, own[r].hi, last) : last;
+        if (own[r].hi) own[r].hi = k_isub(b, own[r].hi, first);
+        if (own[r].lo) own[r].lo = k_isub(b, own[r].lo, first);
+    }
+    for (unsigned i = 0; i < x->count; i++) {
+        KVal visible = score_visible(b, own[score_slot(f, i)], score_key(f, i));
+        masked[i] = k_select(b, visible, x->at[i], none);
+    }
+    k_else(b, x->count, masked);
+    k_if_end(b, x->count, x->at, x->at);
+}
+
+static void shrink_sums(Flash *f, const KVal *shrink, FlashState *state) {
+    KBuilder *b = f->l->b;
+    for (unsigned r = 0; r < f->slots; r++)
+        state->weight[r] = k_fmul(b, state->weight[r], shrink[r]);
+    for (unsigned i = 0; i < f->down * f->across; i++)
+        for (unsigned c = 0; c < f->map.components; c++) {
+            KVal by = shrink[flash_slot(f, i / f->across, c)];
+            KVal own = k_fmul(b, k_frag_extract(b, state->sum[i], c), by);
+            state->sum[i] = k_frag_insert(b, state->sum[i], c, own);
+        }
+}
+
+// Only where the maximum of some row of the subgroup has moved, which is soon rare.
+static void shrink_moved(Flash *f, KVal moved, const KVal *shrink, FlashState *state) {
+    KBuilder *b = f->l->b;
+    unsigned sums = f->down * f->across, count = sums + f->slots;
+    KVal before[FLASH_FRAGMENTS_MAX + FLASH_SLOTS_MAX],
+        after[FLASH_FRAGMENTS_MAX + FLASH_SLOTS_MAX];
+    FlashState small = *state;
+    KVal one = k_i32(b, 1), zero = k_i32(b, 0);
+    KVal any = k_subgroup_smax(b, k_select(b, moved, one, zero));
+    k_if_begin(b, k_ine(b, any, zero));
+    shrink_sums(f, shrink, &small);
+    for (unsigned i = 0; i < count; i++) {
+        before[i] = i < sums ? state->sum[i] : state->weight[i - sums];
+        after[i] = i < sums ? small.sum[i] : small.weight[i - sums];
+    }
+    k_else(b, count, after);
+    k_if_end(b, count, before, after);
+    for (unsigned i = 0; i < count; i++) {
+        KVal *to = i < sums ? &state->sum[i] : &state->weight[i - sums];
+        *to = after[i];
+    }
+}
+
+// The new maxima; *shrink: what sums so far are worth beside them.
+static void move_bases(Flash *f, const Scores *x, bool cut, FlashState *state) {
+    KBuilder *b = f->l->b;
+    KVal largest[FLASH_SLOTS_MAX] = {0}, shrink[FLASH_SLOTS_MAX], moved = 0;
+    KVal none = k_f32(b, -INFINITY);
+    for (unsigned i = 0; i < x->count; i++) {
+        KVal *own = &largest[score_slot(f, i)];
+        *own = *own ? k_fmax(b, *own, x->at[i]) : x->at[i];
+    }
+    for (unsigned r = 0; r < f->slots; r++) {
+        KVal row = flash_across(f, largest[r], k_fmax);
+        if (x->plain) row = k_fmul(b, row, k_f32(b, x->scale));
+        KVal base = k_fmax(b, state->base[r], row), higher = k_flt(b, state->base[r], base);
+        moved = moved ? k_or(b, moved, higher) : higher;
+        KVal from = base;
+        if (cut) from = k_select(b, k_feq(b, base, none), k_f32(b, 0), base);
+        shrink[r] = k_exp2(b, k_fsub(b, state->base[r], from));
+        state->base[r] = base;
+    }
+    if (f->s->lazy)
+        shrink_moved(f, moved, shrink, state);
+    else
+        shrink_sums(f, shrink, state);
+}
+
+static void make_weights(Flash *f, const Scores *x, bool cut, FlashState *state, KVal *weight) {
+    KBuilder *b = f->l->b;
+    unsigned components = f->map.components;
+    KType left = ktype_frag(KU_A, f->shape.dtype, f->s->frag_m, f->s->frag_k);
+    KVal empty = k_frag_fill(b, left, k_f32(b, 0)), minus[FLASH_SLOTS_MAX];
+    for (unsigned r = 0; r < f->slots; r++) {
+        KVal none = k_feq(b, state->base[r], k_f32(b, -INFINITY));
+        KVal from = cut ? k_select(b, none, k_f32(b, 0), state->base[r]) : state->base[r];
+        minus[r] = k_fneg(b, from);
+    }
+    for (unsigned i = 0; i < x->count; i++) {
+        unsigned slot = score_slot(f, i), fragment = i / components;
+        KVal power = x->plain ? k_fma(b, x->at[i], k_f32(b, x->scale), minus[slot])
+                              : k_fadd(b, x->at[i], minus[slot]);
+        KVal own = k_exp2(b, power);
+        state->weight[slot] = k_fadd(b, state->weight[slot], own);
+        KVal so_far = i % components ? weight[fragment] : empty;
+        weight[fragment] = k_frag_insert(b, so_far, i % components, own);
+    }
+}
+
+void flash_softmax(Flash *f, KVal first_key, const KVal *score, FlashState *state, KVal *weight) {
+    Scores x = take_scores(f, score);
+    if (!x.plain) finish_scores(f, &x, first_key);
+    KVal cut = tile_is_cut(f, first_key);
+    if (cut) cut_scores(f, &x, first_key, cut);
+    bool may_be_none = cut || attention_has_mask(f->a);
+    move_bases(f, &x, may_be_none, state);
+    make_weights(f, &x, may_be_none, state, weight);
+}

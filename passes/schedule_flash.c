@@ -1,0 +1,123 @@
+// Candidates of form "coop" of family "attention".
+//
+// The cost is cycles of one compute unit. Its numbers were fitted to an H200: products at the
+// fragments' rate, the reading of fragments from workgroup memory (each subgroup reads all keys and
+// values, so the more rows it has, the better), exponentials, and what every tile and every
+// workgroup waits. A unit runs as many workgroups at a time as its registers and memory hold.
+#include "passes/attention_coop.h"
+#include "passes/build.h"
+#include "passes/schedule.h"
+
+#include <math.h>
+
+enum {
+    FLASH_RATE = 1160,     // multiply-adds of 16-bit fragments a cycle
+    FLASH_READ = 150,      // bytes of fragments read a cycle
+    FLASH_POWERS = 22,     // scores a cycle
+    FLASH_WAIT = 400,      // of a tile
+    FLASH_START = 2500,    // of a workgroup
+    FLASH_REGISTERS = 250, // of an invocation
+    FLASH_FILE = 65536,    // registers of a unit
+    FLASH_SHARED = 228 * 1024
+};
+
+typedef struct FlashSite {
+    ScheduleSite *site;
+    FlashShape shape;
+    FragmentShape fragment;
+    double heads, rows, keys;
+    bool causal;
+} FlashSite;
+
+static unsigned flash_registers(const FlashSite *f, const Schedule *s) {
+    const AttentionShape *a = &f->shape.attention;
+    double own = s->subgroup, rows = s->warp_m;
+    double sums = rows * a->value_size / own, queries = rows * a->size / 2 / own;
+    double scores = rows * s->tile_n / own * (s->stages == 3 ? 2 : 1);
+    double moves = (double)s->tile_n * (a->size + a->value_size) / 2 / s->local;
+    return (unsigned)(sums + queries + scores + moves + 58 + 7) & ~7u;
+}
+
+static double flash_tile_cost(const FlashSite *f, const Schedule *s) {
+    const AttentionShape *a = &f->shape.attention;
+    double columns = (double)(a->size + a->value_size), warps = (double)s->local / s->subgroup;
+    double cells = (double)s->tile_m * s->tile_n;
+    double scores = cells / FLASH_POWERS * (a->mask ? 4 : 1);
+    return cells * columns / FLASH_RATE + warps * s->tile_n * columns * 2 / FLASH_READ + scores;
+}
+
+static void flash_candidate(FlashSite *f, Schedule s) {
+    ScheduleSite *site = f->site;
+    unsigned registers = flash_registers(f, &s);
+    if (flash_refuses(&f->shape, &s, site->target) || registers > FLASH_REGISTERS) return;
+    double shared = flash_shared_words(&f->shape, &s) * 4.0;
+    double together = fmin(floor((double)FLASH_FILE / (registers * s.local)),
+                           floor(FLASH_SHARED / (shared + 1024)));
+    if (together < 1) together = 1;
+    double tiles = ceil(f->keys / s.tile_n), groups = f->heads * ceil(f->rows / s.tile_m);
+    if (f->causal) tiles = 0.5 * tiles + 1;
+    double units = site->target->compute_units ? site->target->compute_units : 8;
+    double each = ceil(groups / units), busy = flash_tile_cost(f, &s);
+    if (f->causal && groups > units) each = groups / units; // small ones fill the gaps
+    double at_once = fmin(together, each);
+    double tile = fmax(at_once * busy, busy + FLASH_WAIT);
+    double cost = each / at_once * (FLASH_START + tiles * tile);
+    const char *why = arena_printf(
+        site->arena,
+        "%.0f workgroups of %u rows, %.0f at a time on each of %.0f units, %u registers", groups,
+        s.tile_m, at_once, units, registers);
+    Candidate candidate = {.schedule = s, .cost = cost, .why = why};
+    TargetFeatures need = schedule_fragment_features(site, f->shape.dtype) |
+                          fragment_layout_feature(f->shape.layout) | TF_SUBGROUP_SHUFFLE |
+                          TF_SUBGROUP_ARITHMETIC;
+    bool gathered = !f->shape.q.vector || !f->shape.k.vector || !f->shape.v.vector;
+    if (gathered) need |= TF_INT16;
+    if ((site->target->features & need) != need) return;
+    candidate.guard = (ScheduleGuard){.features = need,
+                                      .shared_bytes = shared > 32768 ? (uint32_t)shared : 0,
+                                      .fragment = f->fragment};
+    schedule_add_guarded(site, candidate);
+}
+
+static bool flash_fragment(FlashSite *f) {
+    const Target *target = f->site->target;
+    for (uint32_t i = 0; i < target->fragments; i++) {
+        Schedule s = {.frag_m = target->fragment[i].m,
+                      .frag_n = target->fragment[i].n,
+                      .frag_k = target->fragment[i].k};
+        FragmentMap map;
+        if (target->fragment[i].ab != f->shape.dtype || target->fragment[i].acc != DT_F32 ||
+            !flash_map(&f->shape, &s, &map))
+            continue;
+        f->fragment = target->fragment[i];
+        return true;
+    }
+    return false;
+}
+
+void schedule_flash(ScheduleSite *site) {
+    FlashSite f = {.site = site};
+    Graph *g = (Graph *)(uintptr_t)site->graph;
+    if (!flash_shape(g, g->regions.at[site->fused->body].owner, site->target, &f.shape) ||
+        !flash_fragment(&f))
+        return;
+    const AttentionShape *a = &f.shape.attention;
+    f.heads = schedule_size(site, a->heads);
+    f.rows = schedule_size(site, a->rows), f.keys = schedule_size(site, a->keys);
+    f.causal = build_attr(graph_node(g, a->node), "is_causal")->i;
+    Schedule s = {.form = "coop",
+                  .subgroup = fragment_layout_lanes(f.shape.layout),
+                  .frag_m = f.fragment.m,
+                  .frag_n = f.fragment.n,
+                  .frag_k = f.fragment.k};
+    for (uint32_t down = 1; down <= 2; down++)
+        for (uint32_t warps = 1; warps <= 8; warps *= 2)
+            for (uint32_t keys = 32; keys <= 64; keys *= 2)
+                for (uint32_t stages = 1; stages <= 3; stages++)
+                    for (uint32_t lazy = 0; lazy <= 1; lazy++) {
+                        s.warp_m = down * s.frag_m, s.tile_m = warps * s.warp_m;
+                        s.tile_n = keys, s.local = warps * s.subgroup;
+                        s.stages = stages, s.lazy = lazy;
+                        flash_candidate(&f, s);
+                    }
+}
