@@ -190,6 +190,10 @@ bool graph_is_literal(const Graph *g, ValueId value); // an inline number
 bool graph_view(const Graph *g, ValueId value, ValueId *base, View *view);
 // The same for a move that is computed: what the copy reads.
 bool graph_copy_view(const Graph *g, ValueId value, ValueId *base, View *view);
+// The same where moves are not inline yet: what is under all of them, and the view of it when it
+// lies in memory as `own` says. `base` is that value, or one on the way to it.
+ValueId graph_under_moves(const Graph *g, ValueId value);
+bool graph_view_from(const Graph *g, ValueId value, ValueId base, const View *own, View *view);
 
 // Everything the IR promises: types re-inferred and compared, order, regions, stage, names unique,
 // state versions updated once, repeat types equal, inline only on moves, views resolvable.

@@ -109,15 +109,34 @@ static bool apply_move(const Graph *g, ValueId value, View *view) {
     }
 }
 
+static bool is_move(const Node *node, bool any) {
+    return node->kind == NODE_OP && op_is_view(op_info(node->op)) && (any || node->inline_view);
+}
+
 bool graph_view(const Graph *g, ValueId value, ValueId *base, View *view) {
     const Value *top = graph_value(g, value);
-    const Node *node = top->node ? graph_node(g, top->node) : NULL;
-    if (!node || node->kind != NODE_OP || !node->inline_view || !op_is_view(op_info(node->op))) {
+    if (!top->node || !is_move(graph_node(g, top->node), false)) {
         *base = value;
         *view = view_identity(g->dims, top->type.rank, top->type.size);
         return true;
     }
-    return graph_view(g, node->operand[0], base, view) && apply_move(g, value, view);
+    return graph_view(g, graph_node(g, top->node)->operand[0], base, view) &&
+           apply_move(g, value, view);
+}
+
+ValueId graph_under_moves(const Graph *g, ValueId value) {
+    while (graph_value(g, value)->node && is_move(graph_node(g, graph_value(g, value)->node), true))
+        value = graph_node(g, graph_value(g, value)->node)->operand[0];
+    return value;
+}
+
+bool graph_view_from(const Graph *g, ValueId value, ValueId base, const View *own, View *view) {
+    if (value == base) {
+        *view = *own;
+        return true;
+    }
+    const Node *node = graph_node(g, graph_value(g, value)->node);
+    return graph_view_from(g, node->operand[0], base, own, view) && apply_move(g, value, view);
 }
 
 bool graph_copy_view(const Graph *g, ValueId value, ValueId *base, View *view) {

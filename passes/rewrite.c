@@ -17,9 +17,12 @@ static ValueId stored(Rewrite *rewrite, ValueId old) {
 
 static bool walk(Rewrite *rewrite, RegionId region);
 
-static void keep_name(Rewrite *rewrite, ValueId old, ValueId new) {
-    rewrite_set(rewrite, old, new);
+// Gives a carried value its name; false after an error.
+static bool carry(Rewrite *rewrite, ValueId old, ValueId new) {
     graph_name(rewrite->to, new, graph_value(rewrite->from, old)->name, true);
+    if (rewrite->load) new = rewrite->load(rewrite, old, new);
+    if (new) rewrite_set(rewrite, old, new);
+    return new != 0;
 }
 
 // Carried values that nothing needs are left out, as graph_copy_node does.
@@ -43,12 +46,12 @@ static bool walk_repeat(Rewrite *rewrite, NodeId id) {
     text_free(&trip);
     if (!repeat) return false;
     for (uint32_t i = 0; i < slots; i++)
-        keep_name(rewrite, node->param[slot[i]], graph_node(to, repeat)->param[i]);
+        if (!carry(rewrite, node->param[slot[i]], graph_node(to, repeat)->param[i])) return false;
     if (!walk(rewrite, node->body)) return false;
     for (uint32_t i = 0; i < slots; i++) values[i] = stored(rewrite, node->yield[slot[i]]);
     graph_end_repeat(to, repeat, values);
     for (uint32_t i = 0; i < slots; i++)
-        keep_name(rewrite, node->result[slot[i]], graph_result(to, repeat, i));
+        if (!carry(rewrite, node->result[slot[i]], graph_result(to, repeat, i))) return false;
     return true;
 }
 

@@ -19,13 +19,15 @@ struct Rewrite {
     // Gives the value to use for an output, a yield or the like, which memory must hold; NULL: the
     // mapped value itself.
     ValueId (*store)(Rewrite *rewrite, ValueId old);
+    // What readers of a carried value get, given what the new repeat carries; NULL: just that.
+    ValueId (*load)(Rewrite *rewrite, ValueId old, ValueId carried);
     bool outputs; // set while `store` is asked for outputs
     bool carried; // set while it is asked for what a repeat starts from, which the trips overwrite
     void *user;
 };
 
-// Fills *out; false after an error, with nothing left to destroy. Only ctx, from, fn, store and
-// user are read. Nodes that nothing needs any more after the rewriting are gone too.
+// Fills *out; false after an error, with nothing left to destroy. Only ctx, from, fn, store,
+// load and user are read. Nodes that nothing needs any more after the rewriting are gone too.
 bool rewrite_graph(Rewrite rewrite, Graph **out);
 
 // Whether a node goes into the next graph: outputs or updates need it, or it is an input, which

@@ -15,7 +15,7 @@
 #include "tests/support/device_check.h"
 #include "tests/support/random_graph.h"
 
-#define OPTIONAL "simplify,push-moves,tidy,move-to-prepare"
+#define OPTIONAL "simplify,push-moves,tidy,layouts,move-to-prepare"
 
 typedef struct Outcome {
     uint32_t count;

@@ -30,7 +30,7 @@ static void test_moves(void **state) {
         }
         PassOptions options = pass_options();
         options.verify_each = false;
-        if (seed % 4 == 3) options.disable = "simplify,push-moves,tidy,move-to-prepare";
+        if (seed % 4 == 3) options.disable = "simplify,push-moves,tidy,layouts,move-to-prepare";
         Diags *diags = diags_create();
         g = pass_run_all(g, &options, diags, NULL);
         if (!g) {

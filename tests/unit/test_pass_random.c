@@ -67,7 +67,7 @@ static void test_strict(void **state) {
         for (unsigned i = 0; i < 64; i++) symbols[i] = 1 + seed / 2 % 4;
         PassOptions options = pass_options();
         options.strict_rounding = true;
-        if (seed % 2) options.disable = "simplify,push-moves,tidy,move-to-prepare";
+        if (seed % 2) options.disable = "simplify,push-moves,tidy,layouts,move-to-prepare";
         Diags *diags = diags_create();
         Graph *g = pass_run_all(random_graph(seed / 2, true), &options, diags, NULL);
         assert_non_null(g);

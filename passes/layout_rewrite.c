@@ -1,0 +1,241 @@
+// Layouts: writes the graph with the orders that layout.c decided. A value with its channels last
+// is computed as [N, spatial .., C]; who wants it in the graph's order sees it through a permute.
+//
+// Contracts sum last along the axis that their operands go along, and where the same weight meets
+// every image the images' places become rows of one product.
+#include "passes/layout.h"
+#include "passes/simplify.h"
+
+// A permute of x, joined with one that made it.
+static ValueId turn(Builder *b, const char *part, ValueId x, const uint8_t *axes) {
+    uint8_t own[RANK_MAX], inner[RANK_MAX];
+    uint32_t rank = build_type(b, x).rank;
+    for (uint32_t i = 0; i < rank; i++) own[i] = axes[i];
+    for (const Node *def = simplify_def(b, x); def && move_is_permute(def->op);
+         def = simplify_def(b, x)) {
+        move_axes(def, rank, inner);
+        for (uint32_t i = 0; i < rank; i++) own[i] = inner[own[i]];
+        x = def->operand[0];
+    }
+    return build_permute(b, part, x, own);
+}
+
+static ValueId channels_last(Builder *b, ValueId x) {
+    uint8_t axes[RANK_MAX];
+    layout_axes(build_type(b, x).rank, false, axes);
+    return turn(b, "channels_last", x, axes);
+}
+
+static ValueId channels_back(Builder *b, const char *part, ValueId x) {
+    uint8_t axes[RANK_MAX];
+    layout_axes(build_type(b, x).rank, true, axes);
+    return turn(b, part, x, axes);
+}
+
+// An operand that broadcasts to `rank` axes, with axis 1 of those last.
+static ValueId operand_last(Builder *b, ValueId x, uint32_t rank) {
+    Type type = build_type(b, x);
+    Dim size[RANK_MAX];
+    if (!type.rank) return x;
+    const Node *def = simplify_def(b, x);
+    if (def && def->op == OP_BROADCAST_TO && type.rank == rank) { // spread what is turned
+        for (uint32_t i = 0; i < rank; i++)
+            size[i] = i == 0 ? type.size[0] : i + 1 < rank ? type.size[i + 1] : type.size[1];
+        return build_broadcast(b, operand_last(b, def->operand[0], rank), rank, size);
+    }
+    uint32_t more = rank - type.rank;
+    for (uint32_t i = 0; i < rank; i++)
+        size[i] = i < more ? dim_const(b->g->dims, 1) : type.size[i - more];
+    x = build_reshape(b, "lead", x, rank, size);
+    return x ? channels_last(b, x) : 0;
+}
+
+// What the value computed with axis 1 last is called: as in the graph, unless an output must have
+// that name in its own order.
+static const char *part_of(const Rewrite *rewrite, ValueId old) {
+    const Graph *g = rewrite->from;
+    for (uint32_t i = 0; i < g->outputs.len; i++)
+        if (g->outputs.at[i].value == old) return "channels_last";
+    return NULL;
+}
+
+// Gives `old` its value: one computed with axis 1 last.
+static bool set_last(Rewrite *rewrite, Builder *b, ValueId old, ValueId value) {
+    if (!value) return false;
+    value = channels_back(b, part_of(rewrite, old) ? NULL : "channels_first", value);
+    if (value) rewrite_set(rewrite, old, value);
+    return value != 0;
+}
+
+static bool turn_map(Rewrite *rewrite, const Node *node, Builder *b) {
+    uint32_t rank = node_type(rewrite, node).rank;
+    ValueId operand[OP_OPERANDS_MAX] = {0};
+    for (uint32_t i = 0; i < node->operands && i < OP_OPERANDS_MAX; i++)
+        if (node->operand[i]) operand[i] = operand_last(b, node_operand(rewrite, node, i), rank);
+    return set_last(rewrite, b, node->result[0],
+                    build_like(b, node, part_of(rewrite, node->result[0]), operand));
+}
+
+static bool turn_reduce(Rewrite *rewrite, const Node *node, Builder *b) {
+    const Layout *layout = rewrite->user;
+    const Type *type = &graph_value(rewrite->from, node->operand[0])->type;
+    ValueId x = channels_last(b, node_operand(rewrite, node, 0));
+    uint32_t mask = reduce_axes(node, type->rank), turned = 0, kept = 0, place = 0;
+    uint8_t axes[RANK_MAX], order[RANK_MAX] = {0}, back[RANK_MAX];
+    layout_axes(type->rank, false, axes);
+    for (uint32_t i = 0; i < type->rank; i++) turned |= (mask >> axes[i] & 1) << i;
+    if (!x) return false;
+    if (layout->last[node->result[0]])
+        return set_last(rewrite, b, node->result[0],
+                        build_reduce(b, node->op, part_of(rewrite, node->result[0]), x, turned));
+    for (uint32_t i = 0; i < type->rank; i++) // kept axes in the graph's order: where they are now
+        if (!(mask >> i & 1)) back[i] = (uint8_t)kept++;
+    for (uint32_t i = 0; i < type->rank; i++)
+        if (!(mask >> axes[i] & 1)) order[back[axes[i]]] = (uint8_t)place++;
+    bool same = true;
+    for (uint32_t i = 0; i < kept; i++) same &= order[i] == i;
+    x = build_reduce(b, node->op, same ? NULL : "channels_last", x, turned);
+    if (x) x = build_permute(b, NULL, x, order);
+    if (x) rewrite_set(rewrite, node->result[0], x);
+    return x != 0;
+}
+
+// What one side of a contract becomes.
+typedef struct Side {
+    ValueId old, value;
+    uint32_t rank;
+} Side;
+
+// The K axes of a side with that `from_end` places from the end last.
+static void sum_last_along(Builder *b, Side *side, uint32_t k, uint32_t from_end) {
+    uint8_t axes[RANK_MAX];
+    uint32_t at = 0, first = side->rank - k, along = side->rank - from_end;
+    for (uint32_t i = 0; i < first; i++) axes[at++] = (uint8_t)i;
+    for (uint32_t i = first; i < side->rank; i++)
+        if (i != along) axes[at++] = (uint8_t)i;
+    axes[at++] = (uint8_t)along;
+    side->value = turn(b, "order", side->value, axes);
+}
+
+// Whether only axes of size 1 follow the axis that many places from the end.
+static bool is_last(const Graph *g, const Type *type, uint32_t from_end) {
+    for (uint32_t i = type->rank - from_end + 1; i < type->rank; i++)
+        if (!dim_is(g->dims, type->size[i], 1)) return false;
+    return true;
+}
+
+// A weight in memory in the order in which the contract reads it. A cast to its own dtype is a
+// copy.
+static ValueId stored_as_read(Builder *b, ValueId x) {
+    const OpInfo *op = op_info(OP_CAST);
+    Attr attr[OP_ATTRS_MAX] = {0};
+    op_attr_defaults(b->g->dims, b->g->arena, op, attr);
+    attr[op_attr_index(op, "dtype")] = attr_dtype(build_type(b, x).dtype);
+    return build_op(b, OP_CAST, "packed", &x, 1, attr);
+}
+
+static bool is_sized(const Builder *b, ValueId x) {
+    Type type = build_type(b, x);
+    return dim_is_const(b->g->dims, type_elements(b->g->dims, &type), NULL);
+}
+
+// The same operand for every element of axis 0: what is spread along it; 0: it is not.
+static ValueId spread_value(Rewrite *rewrite, ValueId old) {
+    const Graph *g = rewrite->from;
+    const Value *value = graph_value(g, old);
+    const Node *node = value->node ? graph_node(g, value->node) : NULL;
+    if (!node || node->kind != NODE_OP || node->op != OP_BROADCAST_TO) return 0;
+    const Type *inner = &graph_value(g, node->operand[0])->type;
+    if (inner->rank + 1u != value->type.rank) return 0;
+    for (uint32_t i = 0; i < inner->rank; i++)
+        if (inner->size[i] != value->type.size[i + 1]) return 0;
+    return rewrite_get(rewrite, node->operand[0]);
+}
+
+static bool turn_contract(Rewrite *rewrite, const Node *node, Builder *b, bool *done) {
+    const Layout *layout = rewrite->user;
+    const Graph *g = rewrite->from;
+    Type result = node_type(rewrite, node);
+    uint32_t k = (uint32_t)build_attr(node, "k")->i, batch = (uint32_t)build_attr(node, "batch")->i;
+    bool last = layout->last[node->result[0]];
+    Reading reading = {0};
+    ValueId leader = layout_leader(layout, node, &reading);
+    if (!last && !leader) return true;
+    Side side[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        ValueId old = node->operand[last ? 1 - i : i];
+        side[i] = (Side){old, rewrite_get(rewrite, old), graph_value(g, old)->type.rank};
+    }
+    ValueId shared = last ? spread_value(rewrite, side[1].old) : 0;
+    if (shared) batch = 0, side[1].value = shared, side[1].rank--;
+    uint32_t from_end = leader ? graph_value(g, leader)->type.rank - (uint32_t)reading.k_axis : 0;
+    bool moves = leader && !is_last(g, &graph_value(g, leader)->type, from_end);
+    for (uint32_t i = 0; i < 2 && leader; i++) {
+        ValueId old = side[i].old;
+        int wanted = (int)graph_value(g, old)->type.rank - (int)from_end;
+        if (moves) sum_last_along(b, &side[i], k, from_end);
+        Reading own = layout_reading(layout, node, old, wanted);
+        bool reads_well = own.vector && (own.k_axis == wanted || own.k_axis < 0);
+        if (layout->constant[old] && !reads_well && is_sized(b, side[i].value))
+            side[i].value = stored_as_read(b, side[i].value);
+    }
+    ValueId value = build_contract(b, NULL, side[0].value, side[1].value, batch, k, result.dtype);
+    *done = true;
+    if (!value) return false;
+    if (last) return set_last(rewrite, b, node->result[0], value);
+    rewrite_set(rewrite, node->result[0], value);
+    return true;
+}
+
+static bool layout_node(Rewrite *rewrite, NodeId id, bool *done) {
+    const Layout *layout = rewrite->user;
+    const Node *node = graph_node(rewrite->from, id);
+    if (node->kind != NODE_OP || !node->results) return true;
+    OpClass class = op_info(node->op)->class;
+    Builder b = build_begin(rewrite, id);
+    bool good = true;
+    if (node->op == OP_CONTRACT) return turn_contract(rewrite, node, &b, done);
+    if (class == OC_MAP && layout->last[node->result[0]])
+        good = *done = turn_map(rewrite, node, &b);
+    else if (class == OC_REDUCE &&
+             (layout->last[node->operand[0]] || layout->last[node->result[0]]))
+        good = *done = turn_reduce(rewrite, node, &b);
+    return good;
+}
+
+static ValueId layout_store(Rewrite *rewrite, ValueId old) {
+    const Layout *layout = rewrite->user;
+    ValueId value = rewrite_get(rewrite, old);
+    if (rewrite->outputs || !layout->last[old]) return value;
+    Builder b = {.g = rewrite->to, .diags = rewrite->ctx->diags, .prefix = "carried"};
+    return channels_last(&b, value);
+}
+
+static ValueId layout_load(Rewrite *rewrite, ValueId old, ValueId carried) {
+    const Layout *layout = rewrite->user;
+    if (!layout->last[old]) return carried;
+    Builder b = {.g = rewrite->to, .diags = rewrite->ctx->diags, .prefix = "carried"};
+    return channels_back(&b, "channels_first", carried);
+}
+
+bool pass_layouts(PassContext *ctx, const Graph *in, Graph **out) {
+    uint32_t count = in->values.len;
+    Layout layout = {.g = in, .live = graph_live_nodes(in)};
+    layout.parent = arena_alloc(in->arena, count * sizeof *layout.parent);
+    layout.gain = arena_alloc(in->arena, count * sizeof *layout.gain);
+    layout.readers = arena_alloc(in->arena, count * sizeof *layout.readers);
+    layout.fixed = arena_alloc(in->arena, count * sizeof *layout.fixed);
+    layout.pooled = arena_alloc(in->arena, count * sizeof *layout.pooled);
+    layout.turned = arena_alloc(in->arena, count * sizeof *layout.turned);
+    layout.constant = arena_alloc(in->arena, count * sizeof *layout.constant);
+    layout.last = arena_alloc(in->arena, count * sizeof *layout.last);
+    for (uint32_t i = 0; i < count; i++) layout.parent[i] = i;
+    layout_decide(&layout);
+    Rewrite rewrite = {.ctx = ctx,
+                       .from = in,
+                       .fn = layout_node,
+                       .store = layout_store,
+                       .load = layout_load,
+                       .user = &layout};
+    return rewrite_graph(rewrite, out);
+}
