@@ -35,6 +35,7 @@ typedef struct Placement {
 //   row) subgroup       required subgroup size; frag_m/n/k: fragment shape; warp_m/n: subgroup tile
 //   stages         shared-memory stages; unroll: of the K loop
 //   split_k        parts of K, summed apart and then, in a second dispatch, in order; 0 or 1: one
+//   ahead          steps that loads run ahead of their stores to shared memory (0: one)
 //   raster         rows of tiles gone through together, column by column (0 and 1: row by row)
 //   lazy           attention: 1 sums shrink only where a maximum moved
 //   keep           row family: 1 registers hold the row between phases, 0 it is read again
@@ -58,6 +59,7 @@ typedef struct Placement {
     X(stages)                                                                                      \
     X(unroll)                                                                                      \
     X(split_k)                                                                                     \
+    X(ahead)                                                                                       \
     X(raster)                                                                                      \
     X(keep)                                                                                        \
     X(lazy)

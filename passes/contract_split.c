@@ -2,12 +2,15 @@
 
 #include <string.h>
 
+#include "passes/coop_shape.h"
+
 // K that one trip of the main loop takes: parts begin at whole trips.
 static int64_t split_step(const Schedule *s) {
     uint32_t unroll = s->unroll ? s->unroll : 1;
     if (s->form && strcmp(s->form, "skinny") == 0)
         return (int64_t)s->lanes * (s->vec ? s->vec : 1) * unroll;
-    return (int64_t)s->tile_k * (s->stages > 1 ? unroll : 1);
+    if (s->form && strcmp(s->form, "coop") == 0) return coop_span(s);
+    return s->tile_k;
 }
 
 static Dim split_rows(const Graph *g, const ContractShape *shape, const Condition *condition,

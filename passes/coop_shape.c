@@ -117,6 +117,14 @@ static unsigned coop_smaller(unsigned a, unsigned b) {
     return a < b ? a : b;
 }
 
+unsigned coop_ahead(const Schedule *s) {
+    return s->ahead ? s->ahead : 1;
+}
+
+unsigned coop_span(const Schedule *s) {
+    return s->tile_k * (s->stages > 1 ? s->unroll : coop_ahead(s));
+}
+
 CoopTile coop_tile(const CoopOperand *operand, const Schedule *s) {
     unsigned bytes = dtype_bytes(operand->dtype);
     CoopTile t = {.rows = operand->columns ? s->tile_n : s->tile_m, .depth = s->tile_k};
@@ -193,6 +201,8 @@ const char *coop_refuses(const CoopShape *shape, const Schedule *s, const Target
     if (s->stages != 1 && s->stages != 2) return "stages must be 1 or 2";
     if (s->stages == 2 && (!s->unroll || s->unroll % 4 || s->unroll > 64))
         return "with two stages unroll must be a multiple of 4 and at most 64";
+    if (s->ahead > COOP_AHEAD_MAX || (s->stages == 2 && 4 % coop_ahead(s)))
+        return "loads run at most 4 steps ahead, with two stages 1, 2 or 4";
     if (!coop_fits_side(&shape->x, s) || !coop_fits_side(&shape->y, s))
         return "a line of its tiles is not a whole number of 16-byte moves";
     if (coop_shared_bytes(shape, s) > target->shared_bytes)

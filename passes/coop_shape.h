@@ -6,7 +6,10 @@
 #include "ir/plan.h"
 #include "passes/contract_shape.h"
 
-enum { COOP_MOVE = 16 }; // bytes an invocation moves at a time
+enum {
+    COOP_MOVE = 16,     // bytes an invocation moves at a time
+    COOP_AHEAD_MAX = 4, // steps that loads may run ahead
+};
 
 // One operand, seen as [batch, slow, fast], where neighbours along `fast` are neighbours in memory
 // if any are.
@@ -49,6 +52,8 @@ typedef struct CoopTile {
     unsigned lanes; // words that every access is a multiple of
 } CoopTile;
 
+unsigned coop_ahead(const Schedule *s); // at least 1
+unsigned coop_span(const Schedule *s);  // K of one trip of the loop
 CoopTile coop_tile(const CoopOperand *operand, const Schedule *s);
 // Words that sums need on their way out, and how many fragments side by side pass at a time.
 uint32_t coop_staging(const CoopShape *shape, const Schedule *s, unsigned *fragments);

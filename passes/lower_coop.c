@@ -9,9 +9,10 @@
 // Operands along K are stored in buffers two steps deep, a half of their rows in each step.
 #include "passes/lower_coop.h"
 
-enum { COOP_CARRY_MAX = COOP_SUMS_MAX + 2 * COOP_LINE_MAX };
+enum { COOP_CARRY_MAX = COOP_SUMS_MAX + 2 * COOP_LINE_MAX + 2 * COOP_AHEAD_MAX * COOP_MOVES_MAX };
 
-// What goes round the loop of stages=2, in this order.
+// What goes round the loop of stages=2, in this order; moves of `ahead` turns, turn t in place
+// t % ahead.
 typedef struct CoopCarry {
     unsigned sums, x_fragments, y_fragments, x_moves, y_moves, count; // where each begins
 } CoopCarry;
@@ -43,33 +44,45 @@ static void coop_start(Coop *c, KVal *sum) {
     for (unsigned i = 0; i < c->down * c->across; i++) sum[i] = fragment;
 }
 
-static void coop_loop_simple(Coop *c) {
+// One step: loads take the places of the moves that are stored.
+static void coop_step_simple(Coop *c, KVal k, KVal *x_ahead, KVal *y_ahead, KVal *sums) {
     KBuilder *b = c->l->b;
-    KVal init[COOP_CARRY_MAX], now[COOP_CARRY_MAX], out[COOP_CARRY_MAX];
-    unsigned sums = c->down * c->across, x_moves = sums;
-    unsigned y_moves = x_moves + (c->x.ahead ? c->x.count : 0);
-    unsigned count = y_moves + (c->y.ahead ? c->y.count : 0);
-    KVal first = c->split.first, step = k_i32(b, (int32_t)c->s->tile_k);
-    coop_start(c, init);
-    if (c->x.ahead) coop_side_fetch(c, &c->x, 0, first, init + x_moves);
-    if (c->y.ahead) coop_side_fetch(c, &c->y, 0, first, init + y_moves);
-    KVal k0 = k_loop_begin(b, first, c->split.end, step, K_LOOP_PLAIN, count, init, now);
     KVal x[COOP_MOVES_MAX], y[COOP_MOVES_MAX];
-    if (!c->x.ahead) coop_side_fetch(c, &c->x, 0, k0, x);
-    if (!c->y.ahead) coop_side_fetch(c, &c->y, 0, k0, y);
+    if (!c->x.ahead) coop_side_fetch(c, &c->x, 0, k, x);
+    if (!c->y.ahead) coop_side_fetch(c, &c->y, 0, k, y);
     k_barrier(b); // the last tile has been read
-    coop_side_put(c, &c->x, 0, 0, c->x.ahead ? now + x_moves : x);
-    coop_side_put(c, &c->y, 0, 0, c->y.ahead ? now + y_moves : y);
+    coop_side_put(c, &c->x, 0, 0, c->x.ahead ? x_ahead : x);
+    coop_side_put(c, &c->y, 0, 0, c->y.ahead ? y_ahead : y);
     k_barrier(b);
-    KVal next = k_iadd(b, k0, step);
-    if (c->x.ahead) coop_side_fetch(c, &c->x, 0, next, now + x_moves);
-    if (c->y.ahead) coop_side_fetch(c, &c->y, 0, next, now + y_moves);
+    KVal next = k_iadd(b, k, k_i32(b, (int32_t)(c->ahead * c->s->tile_k)));
+    if (c->x.ahead) coop_side_fetch(c, &c->x, 0, next, x_ahead);
+    if (c->y.ahead) coop_side_fetch(c, &c->y, 0, next, y_ahead);
     for (unsigned d = 0; d < coop_deep(c); d++) {
         KVal left[COOP_LINE_MAX], right[COOP_LINE_MAX];
         coop_fragments(c, &c->x, 0, d * c->s->frag_k, left);
         coop_fragments(c, &c->y, 0, d * c->s->frag_k, right);
-        coop_products(c, left, right, now);
+        coop_products(c, left, right, sums);
     }
+}
+
+static void coop_loop_simple(Coop *c) {
+    KBuilder *b = c->l->b;
+    KVal init[COOP_CARRY_MAX], now[COOP_CARRY_MAX], out[COOP_CARRY_MAX];
+    unsigned x_count = c->x.ahead ? c->x.count : 0, y_count = c->y.ahead ? c->y.count : 0;
+    unsigned sums = c->down * c->across, x_moves = sums, y_moves = x_moves + c->ahead * x_count;
+    unsigned count = y_moves + c->ahead * y_count;
+    KVal first = c->split.first;
+    coop_start(c, init);
+    for (unsigned u = 0; u < c->ahead; u++) {
+        KVal k = k_iadd(b, first, k_i32(b, (int32_t)(u * c->s->tile_k)));
+        if (x_count) coop_side_fetch(c, &c->x, 0, k, init + x_moves + u * x_count);
+        if (y_count) coop_side_fetch(c, &c->y, 0, k, init + y_moves + u * y_count);
+    }
+    KVal k0 = k_loop_begin(b, first, c->split.end, k_i32(b, (int32_t)c->span), K_LOOP_PLAIN, count,
+                           init, now);
+    for (unsigned u = 0; u < c->ahead; u++)
+        coop_step_simple(c, k_iadd(b, k0, k_i32(b, (int32_t)(u * c->s->tile_k))),
+                         now + x_moves + u * x_count, now + y_moves + u * y_count, now);
     k_loop_end(b, now, out);
     for (unsigned i = 0; i < sums; i++) c->sum[i] = out[i];
 }
@@ -85,7 +98,7 @@ static void coop_take(Coop *c, const CoopSide *side, unsigned step, KVal *out) {
 
 // Loads what takes the turn of step k / tile_k (`step`, in the unrolled loop): a part of the buffer
 // that follows the one of that step.
-static void coop_ahead(Coop *c, CoopSide *side, KVal k, unsigned step, KVal *out) {
+static void coop_turn(Coop *c, CoopSide *side, KVal k, unsigned step, KVal *out) {
     KBuilder *b = c->l->b;
     unsigned part = step % side->tile.parts, depth = side->tile.depth;
     KVal first = k_isub(b, k, k_i32(b, (int32_t)(part * c->s->tile_k)));
@@ -101,8 +114,8 @@ static CoopCarry coop_carry(const Coop *c) {
     CoopCarry at = {.x_fragments = c->down * c->across};
     at.y_fragments = at.x_fragments + c->down * coop_deep(c);
     at.x_moves = at.y_fragments + c->across * coop_deep(c);
-    at.y_moves = at.x_moves + c->x.count;
-    at.count = at.y_moves + c->y.count;
+    at.y_moves = at.x_moves + c->x.count * c->ahead;
+    at.count = at.y_moves + c->y.count * c->ahead;
     return at;
 }
 
@@ -114,11 +127,14 @@ static void coop_step(Coop *c, const CoopCarry *at, KVal k, unsigned step, KVal 
     k_barrier(b);
     coop_take(c, &c->x, step + 1, x);
     coop_take(c, &c->y, step + 1, y);
-    coop_stow(c, &c->x, step + 1, now + at->x_moves);
-    coop_stow(c, &c->y, step + 1, now + at->y_moves);
-    KVal later = k_iadd(b, k, k_i32(b, (int32_t)(2 * c->s->tile_k)));
-    coop_ahead(c, &c->x, later, step + 2, now + at->x_moves);
-    coop_ahead(c, &c->y, later, step + 2, now + at->y_moves);
+    unsigned turn = step + 1, place = turn % c->ahead;
+    KVal *x_moves = now + at->x_moves + place * c->x.count;
+    KVal *y_moves = now + at->y_moves + place * c->y.count;
+    coop_stow(c, &c->x, turn, x_moves);
+    coop_stow(c, &c->y, turn, y_moves);
+    KVal later = k_iadd(b, k, k_i32(b, (int32_t)((1 + c->ahead) * c->s->tile_k)));
+    coop_turn(c, &c->x, later, turn + c->ahead, x_moves);
+    coop_turn(c, &c->y, later, turn + c->ahead, y_moves);
     for (unsigned d = 0; d < coop_deep(c); d++)
         coop_products(c, now + at->x_fragments + d * c->down, now + at->y_fragments + d * c->across,
                       now + at->sums);
@@ -126,7 +142,7 @@ static void coop_step(Coop *c, const CoopCarry *at, KVal k, unsigned step, KVal 
     for (unsigned i = at->y_fragments; i < at->x_moves; i++) now[i] = y[i - at->y_fragments];
 }
 
-// Before the loop: the first buffer, the turn of step 0 and the loads of the turn of step 1.
+// Before the loop: the first buffer, the turn of step 0 and the loads of the turns after it.
 static void coop_fill(Coop *c, CoopSide *side, KVal *ahead) {
     KBuilder *b = c->l->b;
     KVal moves[COOP_MOVES_MAX], first = c->split.first;
@@ -134,9 +150,11 @@ static void coop_fill(Coop *c, CoopSide *side, KVal *ahead) {
         coop_side_fetch(c, side, part, first, moves);
         coop_side_put(c, side, 0, part, moves);
     }
-    coop_ahead(c, side, first, 0, moves);
+    coop_turn(c, side, first, 0, moves);
     coop_stow(c, side, 0, moves);
-    coop_ahead(c, side, k_iadd(b, first, k_i32(b, (int32_t)c->s->tile_k)), 1, ahead);
+    for (unsigned turn = 1; turn <= c->ahead; turn++)
+        coop_turn(c, side, k_iadd(b, first, k_i32(b, (int32_t)(turn * c->s->tile_k))), turn,
+                  ahead + turn % c->ahead * side->count);
 }
 
 static void coop_loop_carried(Coop *c) {
@@ -228,7 +246,7 @@ bool lower_coop(Lower *l) {
         return false;
     }
     c->down = c->s->warp_m / c->s->frag_m, c->across = c->s->warp_n / c->s->frag_n;
-    c->span = c->s->tile_k * (c->s->stages > 1 ? c->s->unroll : 1);
+    c->ahead = coop_ahead(c->s), c->span = coop_span(c->s);
     if (!coop_place(c)) return false;
     c->sums = contract_sums_space(l, &c->shape.contract);
     coop_sides(c);

@@ -33,6 +33,7 @@ typedef struct Coop {
     Space sums; // [batch, M, N] of the result
     KVal batch, first_m, first_n, id, warp, lane;
     unsigned down, across; // fragments of a subgroup's tile
+    unsigned ahead;        // steps between the loads of moves and their stores
     unsigned span;         // K advances by it from one trip of the loop to the next
     CoopSide x, y;
     KVal sum[COOP_SUMS_MAX];

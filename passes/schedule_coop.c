@@ -69,7 +69,7 @@ static unsigned coop_registers(const CoopSite *c, const Schedule *s) {
     double sums = s->warp_m * s->warp_n / own;
     double fragments = (s->warp_m + s->warp_n) * s->frag_k * bytes / 4 / own;
     if (s->stages > 1) fragments *= 2.0 * s->tile_k / s->frag_k;
-    return (unsigned)(sums + fragments + 5 * coop_moves(c, s) + 30 + 7) & ~7u;
+    return (unsigned)(sums + fragments + (4 * coop_ahead(s) + 1) * coop_moves(c, s) + 30 + 7) & ~7u;
 }
 
 // Bytes moved, with the work of addresses in the same measure.
@@ -92,7 +92,7 @@ static double coop_step(const CoopSite *c, const Schedule *s, double together) {
 }
 
 static double coop_steps(const CoopSite *c, const Schedule *s) {
-    double span = s->tile_k * (s->stages > 1 ? s->unroll : 1);
+    double span = coop_span(s);
     return ceil(c->k / span) * span / s->tile_k;
 }
 

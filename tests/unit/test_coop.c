@@ -40,7 +40,8 @@ static const Form floats[] = {
       FRAGMENT(16, 16, 16),
       TILE(64, 32, 64),
       WARP(16, 32),
-      .stages = 1}},
+      .stages = 1,
+      .ahead = 2}},
     {"h200",
      {.form = "coop",
       .local = 64,
@@ -49,7 +50,8 @@ static const Form floats[] = {
       TILE(32, 64, 16),
       WARP(32, 32),
       .stages = 2,
-      .unroll = 4}},
+      .unroll = 4,
+      .ahead = 2}},
     {"h200",
      {.form = "coop",
       .local = 64,
@@ -75,7 +77,8 @@ static const Form floats[] = {
       TILE(16, 16, 8),
       WARP(8, 16),
       .stages = 2,
-      .unroll = 4}},
+      .unroll = 4,
+      .ahead = 4}},
 };
 static const Form narrow[] = {
     // 16x8x16: f16 only
@@ -105,7 +108,8 @@ static const Form bytes[] = {
       TILE(32, 64, 32),
       WARP(32, 32),
       .stages = 2,
-      .unroll = 4}},
+      .unroll = 4,
+      .ahead = 4}},
     {"lavapipe-debian13",
      {.form = "coop",
       .local = 32,
@@ -568,6 +572,9 @@ static void refusals(void **state) {
     s = floats[2].schedule, s.unroll = 6;
     assert_string_equal(coop_refuses(&shape, &s, &target),
                         "with two stages unroll must be a multiple of 4 and at most 64");
+    s = floats[2].schedule, s.ahead = 3;
+    assert_string_equal(coop_refuses(&shape, &s, &target),
+                        "loads run at most 4 steps ahead, with two stages 1, 2 or 4");
     s = floats[1].schedule, s.tile_m = 512, s.tile_n = 512, s.warp_m = 64, s.warp_n = 128;
     s.local = 1024;
     assert_string_equal(coop_refuses(&shape, &s, &target),
