@@ -10,7 +10,7 @@ static int64_t split_step(const Schedule *s) {
     if (s->form && strcmp(s->form, "skinny") == 0)
         return (int64_t)s->lanes * (s->vec ? s->vec : 1) * unroll;
     if (s->form && strcmp(s->form, "coop") == 0) return coop_span(s);
-    return s->tile_k;
+    return (int64_t)s->tile_k * (s->stages > 1 ? unroll : 1);
 }
 
 static Dim split_rows(const Graph *g, const ContractShape *shape, const Condition *condition,
