@@ -61,7 +61,7 @@ static void split_join(Lower *l, Split *split, KVal element, unsigned lanes) {
     Dim size[3] = {split->sums.size[0], split->sums.size[1], split->sums.size[2]};
     Point point = point_make(&split->sums, (uint8_t)lanes);
     lower_split(l, element, 3, size, point.index);
-    KVal part[SPLIT_PARTS_MAX];
+    KVal part[SPLIT_PARTS_MAX] = {0};
     for (uint32_t p = 0; p < split->layout.parts; p++) { // all on the way before the first is used
         Point at = point_make(&split->space, (uint8_t)lanes);
         at.index[0] = k_i32(b, (int32_t)p);
