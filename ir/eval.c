@@ -152,6 +152,7 @@ static double compute(Eval *e, const Node *node, uint32_t result, const int64_t 
     case OC_REDUCE: return eval_reduce(e, node, index);
     case OC_CONTRACT: return eval_contract(e, node, index);
     case OC_WINDOW: return eval_window(e, node, index);
+    case OC_TRANSFORM: return eval_transform(e, node, index);
     case OC_GATHER: return eval_gather(e, node, index);
     case OC_MOVE: return eval_move(e, node, result, index);
     case OC_SOURCE: return source_element(e, node, index);

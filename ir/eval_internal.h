@@ -32,6 +32,7 @@ double eval_scalar(Eval *e, const Node *node, const int64_t *index);            
 double eval_reduce(Eval *e, const Node *node, const int64_t *index);                // REDUCE
 double eval_contract(Eval *e, const Node *node, const int64_t *index);              // CONTRACT
 double eval_window(Eval *e, const Node *node, const int64_t *index);                // WINDOW
+double eval_transform(Eval *e, const Node *node, const int64_t *index);             // TRANSFORM
 double eval_gather(Eval *e, const Node *node, const int64_t *index);                // GATHER
 double eval_move(Eval *e, const Node *node, uint32_t result, const int64_t *index); // MOVE
 double eval_update(Eval *e, const Node *node, const int64_t *index);                // state update

@@ -13,6 +13,7 @@ typedef enum OpClass {
     OC_ROW,       // softmax, norms: decomposed into maps and reduces along axes
     OC_CONTRACT,  // sums of products (matmul, linear, contract)
     OC_WINDOW,    // convolution and pooling: decomposed into contract and reduce over unfold views
+    OC_TRANSFORM, // constant linear maps of small tiles (Winograd's convolution)
     OC_ATTENTION, // scaled_dot_product_attention
     OC_SCAN,      // cumsum, sort, topk
     OC_GATHER,    // reads where other operands say

@@ -87,6 +87,7 @@ static const char *family_name(const Fuser *f, const Group *group) {
     case FAMILY_MAP: return "map";
     case FAMILY_ROW: return "row";
     case FAMILY_CONTRACT: return "contract";
+    case FAMILY_TRANSFORM: return "transform";
     case FAMILY_SINGLE: break;
     }
     OpClass class = graph_op(f->g, group->nodes.at[0])->class;

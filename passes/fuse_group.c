@@ -99,7 +99,7 @@ static bool try_join(Fuser *f, uint32_t id, NodeId node) {
         return false;
     }
     OpClass class = graph_op(f->g, node)->class;
-    if (class == OC_CONTRACT || class == OC_SOURCE) return false;
+    if (class == OC_CONTRACT || class == OC_TRANSFORM || class == OC_SOURCE) return false;
     if (class == OC_REDUCE && reduces(f, group) == GROUP_REDUCES_MAX) return false;
     bool converts = class == OC_REDUCE && fuse_can_reduce(f, id, node, &reduced);
     if (class == OC_REDUCE && group->family == FAMILY_CONTRACT && !converts) return false;
@@ -116,7 +116,7 @@ static bool merged_form(const Group *a, const Group *b, Group *out) {
     if (a->constant != b->constant || a->family == FAMILY_SINGLE || b->family == FAMILY_SINGLE)
         return false;
     if (a->nodes.len + b->nodes.len > GROUP_NODES_MAX) return false;
-    if (main->family == FAMILY_CONTRACT && other->family != FAMILY_MAP) return false;
+    if (main->family >= FAMILY_CONTRACT && other->family != FAMILY_MAP) return false;
     if (other->family == FAMILY_ROW &&
         (main->reduced != other->reduced || !build_same_shape(&main->full, &other->full))) {
         return false;

@@ -127,6 +127,28 @@ static bool update_allowed(const Fuser *f, uint32_t id, const Node *node, const 
            fuse_kind(f, group, &graph_value(f->g, value)->type) == KIND_FULL;
 }
 
+// A transform reads what maps of its group compute, or memory; nobody else may read such maps, as
+// tiles overlap.
+static bool transform_allowed(const Fuser *f, uint32_t id, const Node *node) {
+    const Group *group = &f->groups.at[id];
+    if (group->family != FAMILY_TRANSFORM) return false;
+    ValueId operand = node->operand[0];
+    if (!in_group(f, id, fuse_base(f->g, operand))) return true;
+    return node->op != OP_WINOGRAD_OUTPUT && operand == fuse_base(f->g, operand) &&
+           fuse_kind(f, group, &graph_value(f->g, operand)->type) == KIND_FULL;
+}
+
+// Whether a map may stand in the group of a transform: behind one that makes an image, or in front
+// of one that reads an image, as far as nothing else reads it.
+static bool beside_transform(const Fuser *f, const Group *group, const Node *node) {
+    for (uint32_t i = 0; i < group->nodes.len; i++) {
+        const Node *other = graph_node(f->g, group->nodes.at[i]);
+        if (op_info(other->op)->class == OC_TRANSFORM && other->op != OP_WINOGRAD_OUTPUT)
+            return node->op != OP_UPDATE && only_read_inside(f, group, node->result[0]);
+    }
+    return true;
+}
+
 // A contract reads its operands from memory.
 static bool contract_allowed(const Fuser *f, uint32_t id, const Node *node) {
     return f->groups.at[id].family == FAMILY_CONTRACT &&
@@ -176,6 +198,8 @@ bool fuse_allows(const Fuser *f, uint32_t id, NodeId node_id) {
     if (update_races(f, id, node)) return false;
     if (class == OC_REDUCE) return reduce_allowed(f, id, node);
     if (class == OC_CONTRACT) return contract_allowed(f, id, node);
+    if (class == OC_TRANSFORM) return transform_allowed(f, id, node);
+    if (group->family == FAMILY_TRANSFORM && !beside_transform(f, group, node)) return false;
     if (class == OC_MOVE && in_group(f, id, fuse_base(f->g, node->operand[0])))
         return copy_allowed(f, id, node);
     Type type = shape_of(f->g, node);
@@ -211,6 +235,11 @@ Group fuse_alone(const Fuser *f, NodeId id) {
         group.reduced = dropped_axes(f->g, node);
         break;
     case OC_CONTRACT: group.family = FAMILY_CONTRACT; break;
+    case OC_TRANSFORM:
+        group.family = FAMILY_TRANSFORM;
+        if (node->op != OP_WINOGRAD_OUTPUT)
+            group.full = graph_value(f->g, node->operand[0])->type;
+        break;
     default: group.family = FAMILY_SINGLE; break;
     }
     vec_push(f->arena, &group.nodes, id);

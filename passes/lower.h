@@ -141,4 +141,5 @@ bool lower_map_tile(Lower *l); // of family map
 bool lower_row(Lower *l);
 bool lower_contract(Lower *l);
 bool lower_skinny(Lower *l); // of family contract
+bool lower_transform(Lower *l);
 bool lower_attention(Lower *l);

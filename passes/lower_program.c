@@ -13,6 +13,7 @@ static const LowerFamily lower_families[] = {
     {"map", lower_map},
     {"row", lower_row},
     {"contract", lower_contract},
+    {"transform", lower_transform},
     {"attention", lower_attention},
 };
 

@@ -16,6 +16,7 @@ static const ScheduleFamily schedule_families[] = {
     {"map", schedule_map, NULL},
     {"row", schedule_row, NULL},
     {"contract", schedule_contract, schedule_contract_workspace},
+    {"transform", schedule_transform, NULL},
     {"attention", schedule_attention, NULL},
 };
 

@@ -21,6 +21,7 @@ void schedule_row(ScheduleSite *site);
 void schedule_contract(ScheduleSite *site);
 void schedule_skinny(ScheduleSite *site); // of family contract
 void schedule_coop(ScheduleSite *site);   // likewise
+void schedule_transform(ScheduleSite *site);
 void schedule_attention(ScheduleSite *site);
 void schedule_flash(ScheduleSite *site); // form coop of family attention
 
