@@ -57,7 +57,8 @@ struct BenchCase {
     BenchReference *reference;
     int64_t shape[BENCH_SHAPE_MAX]; // what the reference needs to know
     uint32_t variant;
-    uint32_t points; // elements checked in a set's result
+    double amplified; // conv: how much larger than the direct form's the error may be; 0: none
+    uint32_t points;  // elements checked in a set's result
 };
 
 // Appends an operand; returns its number.

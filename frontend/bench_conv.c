@@ -11,7 +11,7 @@ enum { X, WEIGHT };
 static void conv_reference(const BenchCase *bench, uint32_t set, const int64_t *index,
                            double *wanted, double *bound) {
     const int64_t *s = bench->shape;
-    double sum = 0, absolute = 0;
+    double sum = 0, absolute = 0, squares = 0;
     int64_t pad = s[KERNEL] / 2;
     for (int64_t c = 0; c < s[CHANNELS]; c++)
         for (int64_t i = 0; i < s[KERNEL]; i++)
@@ -24,15 +24,17 @@ static void conv_reference(const BenchCase *bench, uint32_t set, const int64_t *
                                  bench_value(bench, set, WEIGHT, (uint64_t)weight);
                 sum += product;
                 absolute += fabs(product);
+                squares += product * product;
             }
     double depth = (double)(s[CHANNELS] * s[KERNEL] * s[KERNEL]);
+    // Winograd's form adds rounded intermediates: 4 standard deviations of its error.
+    *bound = 4 * bench->amplified * bench_rounding(bench->dtype, 1) * sqrt(squares);
     *wanted = sum;
-    *bound = 0x1p-24 * (8 + 2 * sqrt(depth)) * absolute + 1.01 * bench_rounding(bench->dtype, sum);
+    *bound += 0x1p-24 * (8 + 2 * sqrt(depth)) * absolute + 1.01 * bench_rounding(bench->dtype, sum);
 }
 
 bool bench_conv(Arena *arena, const BenchOptions *options, DType dtype, const int64_t *shape,
                 BenchCase *out, Text *error) {
-    (void)options;
     if (dtype != DT_F32 && dtype != DT_F16 && dtype != DT_BF16) {
         text_put(error, "conv goes with f32, f16 and bf16");
         return false;
@@ -50,6 +52,9 @@ bool bench_conv(Arena *arena, const BenchOptions *options, DType dtype, const in
     double products = (double)shape[BATCH] * (double)shape[OUTPUT] * (double)side * (double)side *
                       (double)(shape[CHANNELS] * shape[KERNEL] * shape[KERNEL]);
     double scale = 1 / sqrt((double)(shape[CHANNELS] * shape[KERNEL] * shape[KERNEL]));
+    const char *form = options->pipeline.passes.winograd;
+    bool windows = shape[KERNEL] == 3 && shape[STRIDE] == 1;
+    if (windows && dtype != DT_F32) out->amplified = form && strcmp(form, "f6") == 0 ? 30 : 8;
     (void)bench_operand(out, "x", dtype, false, 1, 4, x);
     (void)bench_operand(out, "w", dtype, true, scale, 4, w);
     bench_result(out, dtype, 4, y);

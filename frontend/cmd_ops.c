@@ -18,11 +18,18 @@ static const CliOption options_table[] = {
 // Class in the words of docs/architecture.md.
 static const char *class_name(OpClass class) {
     static const char *const names[] = {
-        [OC_MAP] = "map",           [OC_REDUCE] = "reduce", [OC_ROW] = "row",
-        [OC_CONTRACT] = "contract", [OC_WINDOW] = "window", [OC_TRANSFORM] = "transform",
+        [OC_MAP] = "map",
+        [OC_REDUCE] = "reduce",
+        [OC_ROW] = "row",
+        [OC_CONTRACT] = "contract",
+        [OC_WINDOW] = "window",
+        [OC_TRANSFORM] = "transform",
         [OC_ATTENTION] = "attention",
-        [OC_SCAN] = "scan",         [OC_GATHER] = "gather", [OC_MOVE] = "move",
-        [OC_SOURCE] = "source",     [OC_STATE] = "state",
+        [OC_SCAN] = "scan",
+        [OC_GATHER] = "gather",
+        [OC_MOVE] = "move",
+        [OC_SOURCE] = "source",
+        [OC_STATE] = "state",
     };
     return names[class];
 }

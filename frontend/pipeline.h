@@ -45,6 +45,9 @@ PipelineOptions pipeline_options(void); // the defaults
         {"max-workspace", 0,                                                                       \
          CLI_NUMBER,      offsetof(Struct, member.passes.max_workspace),                           \
          "BYTES",         "Memory that a step may take to be faster (default 268435456)"},         \
+        {"winograd", 0,                                                                            \
+         CLI_TEXT,   offsetof(Struct, member.passes.winograd),                                     \
+         "FORM",     "Of 3x3 convolutions: auto (default), off, f2, f4 or f6"},                    \
         {"debug",  'g',                                                                            \
          CLI_FLAG, offsetof(Struct, member.debug),                                                 \
          NULL,     "Names and source lines in SPIR-V"},                                            \

@@ -54,10 +54,7 @@ static void scale_row(Winograd *w, unsigned row) {
 }
 
 bool winograd_matrices(unsigned tile, Winograd *out) {
-    const double *point = tile == 2   ? points_2
-                          : tile == 4 ? points_4
-                          : tile == 6 ? points_6
-                                      : NULL;
+    const double *point = tile == 2 ? points_2 : tile == 4 ? points_4 : tile == 6 ? points_6 : NULL;
     if (!point) return false;
     memset(out, 0, sizeof *out);
     out->tile = tile, out->size = tile + WINOGRAD_TAPS - 1;

@@ -13,9 +13,9 @@
 enum { WINOGRAD_TAPS = 3, WINOGRAD_TILE_MAX = 6, WINOGRAD_SIZE_MAX = 8 };
 
 typedef struct Winograd {
-    unsigned tile, size;                                // m and m + 2
-    double input[WINOGRAD_SIZE_MAX][WINOGRAD_SIZE_MAX]; // B: [size][size]; rows' magnitudes sum to
-                                                        // at most 1, so B d B' is no larger than d
+    unsigned tile, size;                                 // m and m + 2
+    double input[WINOGRAD_SIZE_MAX][WINOGRAD_SIZE_MAX];  // B: [size][size]; rows' magnitudes sum to
+                                                         // at most 1, so B d B' is no larger than d
     double weight[WINOGRAD_SIZE_MAX][WINOGRAD_SIZE_MAX]; // G: [size][taps]
     double output[WINOGRAD_SIZE_MAX][WINOGRAD_SIZE_MAX]; // A: [tile][size]
 } Winograd;
@@ -25,6 +25,6 @@ bool winograd_matrices(unsigned tile, Winograd *out);
 
 // How much larger the root mean square error of outputs gets than that of the direct form, which
 // rounds each output once to the same dtype, when the transformed inputs and filters (and, unless
-// exact_products, the sums of products) of `axes` axes are rounded: for independent operands of mean
-// zero. The values of a dtype that also sums (f32) come closer to the direct form than that.
+// exact_products, the sums of products) of `axes` axes are rounded: for independent operands of
+// mean zero. The values of a dtype that also sums (f32) come closer to the direct form than that.
 double winograd_error(const Winograd *w, unsigned axes, bool exact_products);

@@ -320,6 +320,7 @@ ValueId build_contract(Builder *b, const char *part, ValueId x, ValueId y, int64
     set(&attrs, "batch", attr_int(batch));
     set(&attrs, "k", attr_int(k));
     set(&attrs, "dtype", attr_dtype(dtype));
+    if (b->reason) set(&attrs, "reason", attr_string(b->reason));
     return build_op(b, OP_CONTRACT, part, (ValueId[]){x, y}, 2, attrs.at);
 }
 

@@ -16,6 +16,7 @@ typedef struct Builder {
     Diags *diags;
     const char *prefix; // "x.softmax": what parts are named after
     const char *name;   // wish for the value that replaces the node's result
+    const char *reason; // why contracts that are built are made this way; or NULL
     const Loc *loc;
     uint32_t locs;
     bool views; // moves that are added are views of their readers, not values

@@ -9,7 +9,13 @@
 
 #include "passes/build.h"
 
-typedef enum Family { FAMILY_MAP, FAMILY_ROW, FAMILY_CONTRACT, FAMILY_TRANSFORM, FAMILY_SINGLE } Family;
+typedef enum Family {
+    FAMILY_MAP,
+    FAMILY_ROW,
+    FAMILY_CONTRACT,
+    FAMILY_TRANSFORM,
+    FAMILY_SINGLE
+} Family;
 
 typedef struct Group {
     Family family;

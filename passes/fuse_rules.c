@@ -237,8 +237,7 @@ Group fuse_alone(const Fuser *f, NodeId id) {
     case OC_CONTRACT: group.family = FAMILY_CONTRACT; break;
     case OC_TRANSFORM:
         group.family = FAMILY_TRANSFORM;
-        if (node->op != OP_WINOGRAD_OUTPUT)
-            group.full = graph_value(f->g, node->operand[0])->type;
+        if (node->op != OP_WINOGRAD_OUTPUT) group.full = graph_value(f->g, node->operand[0])->type;
         break;
     default: group.family = FAMILY_SINGLE; break;
     }

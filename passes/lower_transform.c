@@ -23,9 +23,9 @@ typedef struct Transform {
     const double (*map)[WINOGRAD_SIZE_MAX];
     Space from_space, to_space;
     Dim outer, inner, total;
-    KVal channel, position;            // number along outer and along inner
-    KVal image, place[2];              // of the tile
-    KVal cell[CELLS_MAX];              // row-major, in or out to a side
+    KVal channel, position; // number along outer and along inner
+    KVal image, place[2];   // of the tile
+    KVal cell[CELLS_MAX];   // row-major, in or out to a side
 } Transform;
 
 static KVal number(Transform *t, int64_t value) {
@@ -86,8 +86,8 @@ static void read_image(Transform *t) {
     KVal image = k_select(b, real, t->image, number(t, 0));
     for (unsigned a = 0; a < t->axes; a++) {
         Dim padding = before->sizes.at[before->sizes.n == 1 ? 0 : a];
-        KVal corner = k_isub(b, k_imul(b, t->place[a], number(t, t->w.tile)),
-                             lower_dim(l, padding));
+        KVal corner =
+            k_isub(b, k_imul(b, t->place[a], number(t, t->w.tile)), lower_dim(l, padding));
         for (unsigned i = 0; i < t->in; i++) {
             KVal at = k_iadd(b, corner, number(t, i));
             valid[a][i] = k_ult(b, at, lower_dim(l, type->size[2 + a]));

@@ -9,6 +9,8 @@ const PassInfo pass_table[] = {
 #undef PASS
     {0}};
 
+static const char *const winograd_modes[] = {"auto", "off", "f2", "f4", "f6", NULL};
+
 enum { WORKSPACE_DEFAULT = 256 << 20 };
 
 const PassInfo *pass_find(const char *name) {
@@ -61,12 +63,22 @@ static bool check_list(const char *option, const char *list, bool all, Diags *di
     return good;
 }
 
+static bool check_word(const char *option, const char *word, const char *const *words,
+                       Diags *diags) {
+    for (uint32_t i = 0; words[i]; i++)
+        if (!word || strcmp(word, words[i]) == 0) return true;
+    diag_error(diags, (Span){0}, "%s: there is no \"%s\"", option, word);
+    for (uint32_t i = 0; words[i]; i++) diag_help(diags, "%s=%s", option, words[i]);
+    return false;
+}
+
 bool pass_options_check(const PassOptions *options, Diags *diags) {
     bool good = check_list("--passes", options->passes, false, diags);
     good &= check_list("--stop-after", options->stop_after, false, diags);
     good &= check_list("--disable-pass", options->disable, false, diags);
     good &= check_list("--print-ir-before", options->print_before, true, diags);
     good &= check_list("--print-ir-after", options->print_after, true, diags);
+    good &= check_word("--winograd", options->winograd, winograd_modes, diags);
     const char *disabled = options->disable;
     char name[NAME_MAX_LENGTH];
     while (good && next_name(&disabled, name)) {
@@ -126,7 +138,8 @@ static bool run_one(const PassInfo *pass, Graph **graph, PassOptions *options, D
     PassContext ctx = {.diags = diags,
                        .strict_rounding = options->strict_rounding,
                        .target = options->target ? options->target : &portable,
-                       .max_workspace = options->max_workspace};
+                       .max_workspace = options->max_workspace,
+                       .winograd = options->winograd ? options->winograd : winograd_modes[0]};
     double start = milliseconds();
     Graph *out = NULL;
     if (!pass->run(&ctx, *graph, &out)) return false;

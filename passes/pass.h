@@ -14,6 +14,7 @@ typedef struct PassContext {
     bool strict_rounding;  // every op of the file rounds (--strict-rounding)
     const Target *target;  // never NULL; without rates nothing is changed for the sake of speed
     int64_t max_workspace; // bytes, of one copy in the arena
+    const char *winograd;  // "auto", "off", "f2", "f4", "f6": the form of convolutions
 } PassContext;
 
 // False after an error in ctx->diags; *out is then not set.
@@ -51,6 +52,7 @@ typedef struct PassOptions {
     bool strict_rounding;
     const Target *target;  // NULL: the portable one
     int64_t max_workspace; // bytes that one copy or split of a step may take in the arena
+    const char *winograd;  // NULL: "auto"
     PassSink sink;
     unsigned dumped; // number of the next dump file; later stages go on from it
 } PassOptions;

@@ -102,6 +102,8 @@ static ValueId hoist(Rewrite *rewrite, Builder *b, const Shift *shift, ValueId v
     own.name = b->name;
     if (!keep) take_name(rewrite, &own, value);
     if (class == OC_CONTRACT) {
+        const Attr *reason = build_attr(node, "reason");
+        if (reason->present) own.reason = reason->s;
         result = shift_contract(&own, shift, NULL, node, node_operand(rewrite, node, 0),
                                 node_operand(rewrite, node, 1), type.dtype);
     } else {

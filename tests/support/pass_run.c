@@ -87,11 +87,9 @@ static void no_errors(bool good, Diags *diags, Place place) {
     fail_msg("%s, %s: %s", place.model, place.pass, text.data ? text.data : "failed, no reason");
 }
 
-static Graph *run_one(const PassInfo *pass, Graph *graph, const Target *target, Diags *diags,
-                      Place place) {
-    PassContext ctx = {
-        .diags = diags, .target = target, .max_workspace = pass_options().max_workspace};
+static Graph *run_one(PassContext ctx, const PassInfo *pass, Graph *graph, Place place) {
     Graph *next = NULL;
+    Diags *diags = ctx.diags;
     bool good = pass->run(&ctx, graph, &next);
     no_errors(good, diags, place);
     graph_destroy(graph);
@@ -119,21 +117,31 @@ static void round_trip(const Graph *graph, Diags *diags, Place place) {
 }
 
 Graph *pass_run_checked(Graph *graph, const char *passes, int64_t dim, double tolerance) {
-    Target portable;
-    assert_true(target_builtin("portable", &portable));
-    return pass_run_checked_for(graph, passes, dim, tolerance, &portable);
+    return pass_run_checked_with(&(PassContext){0}, graph, passes, dim, tolerance);
 }
 
 Graph *pass_run_checked_for(Graph *graph, const char *passes, int64_t dim, double tolerance,
                             const Target *target) {
+    return pass_run_checked_with(&(PassContext){.target = target}, graph, passes, dim, tolerance);
+}
+
+Graph *pass_run_checked_with(const PassContext *given, Graph *graph, const char *passes,
+                             int64_t dim, double tolerance) {
     Diags *diags = diags_create();
+    Target portable;
+    target_builtin("portable", &portable);
+    PassContext ctx = *given;
+    ctx.diags = diags;
+    if (!ctx.target) ctx.target = &portable;
+    if (!ctx.winograd) ctx.winograd = "auto";
+    if (!ctx.max_workspace) ctx.max_workspace = pass_options().max_workspace;
     char *model = strdup(graph->model);
     Outputs wanted = evaluate(graph, dim, diags);
     no_errors(true, diags, (Place){model, "evaluation"});
     for (const PassInfo *pass = pass_table; pass->name; pass++) {
         Place place = {model, pass->name};
         if (passes && !strstr(passes, pass->name)) continue;
-        graph = run_one(pass, graph, target, diags, place);
+        graph = run_one(ctx, pass, graph, place);
         round_trip(graph, diags, place);
         Outputs found = evaluate(graph, dim, diags);
         no_errors(true, diags, place);

@@ -11,6 +11,9 @@ Graph *pass_run_checked(Graph *graph, const char *passes, int64_t dim, double to
 // The same, for a target other than the portable one.
 Graph *pass_run_checked_for(Graph *graph, const char *passes, int64_t dim, double tolerance,
                             const Target *target);
+// The same for a target and options; fields of `ctx` that are not set get their defaults.
+Graph *pass_run_checked_with(const PassContext *ctx, Graph *graph, const char *passes, int64_t dim,
+                             double tolerance);
 
 // "map row row/prepare": the families of the fused groups in order, those of repeats in brackets.
 char *pass_groups(const Graph *graph); // arena of the graph

@@ -62,8 +62,8 @@ static void test_all(void **state) {
     PassOptions options = pass_options();
     options.sink.time = on_time;
     char *told = run(options, &log, &stage, &stopped, NULL);
-    assert_string_equal(told, "simplify; decompose; push-moves; tidy; layouts; fold-views; "
-                              "transpose-b; fuse; move-to-prepare; ");
+    assert_string_equal(told, "simplify; winograd; decompose; push-moves; tidy; layouts; "
+                              "fold-views; transpose-b; fuse; move-to-prepare; ");
     assert_int_equal(stage, STAGE_FUSED);
     assert_false(stopped);
     text_free(&log.text);
@@ -76,7 +76,7 @@ static void test_selection(void **state) {
     bool stopped;
     PassOptions options = pass_options();
     options.sink.time = on_time;
-    options.disable = "simplify,push-moves";
+    options.disable = "simplify,winograd,push-moves";
     options.stop_after = "tidy";
     assert_string_equal(run(options, &log, &stage, &stopped, NULL), "decompose; tidy; ");
     assert_int_equal(stage, STAGE_DECOMPOSED);
@@ -120,7 +120,7 @@ static void test_dumps(void **state) {
     options.sink.dump = on_dump;
     options.stop_after = "decompose";
     assert_string_equal(run(options, &log, &stage, NULL, NULL),
-                        "00-source.adp; 01-simplify.adp; 02-decompose.adp; ");
+                        "00-source.adp; 01-simplify.adp; 02-winograd.adp; 03-decompose.adp; ");
     text_free(&log.text);
 
     log = (Log){.refuse = "01-simplify.adp"};

@@ -30,7 +30,7 @@ model chain {
 #|         a.y.batch_norm.rsqrt : [1, 8, 1, 1, 1, 1] f32 = rsqrt(a.y.batch_norm.shift) loc(10, 14, 17, 9)
 #|     }
 #|     fused k1(family="contract") -> h {
-#|         a.y.conv2d : [N, 8, 8, 8, 2, 2] f32 = contract(broadcast_to(a.weight, shape=[N, 8, 3, 3, 3]), permute_dims(reshape(permute_dims(unfold(unfold(x, axis=2, kernel=3, count=16, before=1, value=0.0), axis=4, kernel=3, count=16, before=1, value=0.0), axes=[0, 3, 5, 1, 2, 4]), shape=[N, 8, 2, 8, 2, 3, 3, 3]), axes=[0, 1, 3, 2, 4, 5, 6, 7]), batch=1, k=3) loc(10, 25, 17, 9)
+#|         a.y.conv2d : [N, 8, 8, 8, 2, 2] f32 = contract(broadcast_to(a.weight, shape=[N, 8, 3, 3, 3]), permute_dims(reshape(permute_dims(unfold(unfold(x, axis=2, kernel=3, count=16, before=1, value=0.0), axis=4, kernel=3, count=16, before=1, value=0.0), axes=[0, 3, 5, 1, 2, 4]), shape=[N, 8, 2, 8, 2, 3, 3, 3]), axes=[0, 1, 3, 2, 4, 5, 6, 7]), batch=1, k=3, reason="implicit product: the target's rates are not known") loc(10, 25, 17, 9)
 #|         a.y.batch_norm.centred : [N, 8, 8, 8, 2, 2] f32 = subtract(a.y.conv2d, reshape(a.mean, shape=[1, 8, 1, 1, 1, 1])) loc(10, 14, 17, 9)
 #|         a.y.batch_norm : [N, 8, 8, 8, 2, 2] f32 = multiply(a.y.batch_norm.centred, a.y.batch_norm.rsqrt) loc(10, 14, 17, 9)
 #|         a.y : [N, 8, 8, 8, 2, 2] f32 = relu(a.y.batch_norm) loc(10, 9, 17, 9)
@@ -44,7 +44,7 @@ model chain {
 #|         b.y.batch_norm.rsqrt : [1, 12, 1, 1, 1, 1] f32 = rsqrt(b.y.batch_norm.shift) loc(10, 14, 18, 9)
 #|     }
 #|     fused k3(family="contract") -> h.2 {
-#|         b.y.conv2d : [N, 12, 4, 4, 2, 2] f32 = contract(broadcast_to(b.weight, shape=[N, 12, 8, 3, 3]), permute_dims(reshape(permute_dims(unfold(unfold(h, axis=2, kernel=3, count=8, before=1, value=0.0), axis=4, kernel=3, count=8, before=1, value=0.0), axes=[0, 3, 5, 1, 2, 4]), shape=[N, 4, 2, 4, 2, 8, 3, 3]), axes=[0, 1, 3, 2, 4, 5, 6, 7]), batch=1, k=3) loc(10, 25, 18, 9)
+#|         b.y.conv2d : [N, 12, 4, 4, 2, 2] f32 = contract(broadcast_to(b.weight, shape=[N, 12, 8, 3, 3]), permute_dims(reshape(permute_dims(unfold(unfold(h, axis=2, kernel=3, count=8, before=1, value=0.0), axis=4, kernel=3, count=8, before=1, value=0.0), axes=[0, 3, 5, 1, 2, 4]), shape=[N, 4, 2, 4, 2, 8, 3, 3]), axes=[0, 1, 3, 2, 4, 5, 6, 7]), batch=1, k=3, reason="implicit product: the target's rates are not known") loc(10, 25, 18, 9)
 #|         b.y.batch_norm.centred : [N, 12, 4, 4, 2, 2] f32 = subtract(b.y.conv2d, reshape(b.mean, shape=[1, 12, 1, 1, 1, 1])) loc(10, 14, 18, 9)
 #|         b.y.batch_norm : [N, 12, 4, 4, 2, 2] f32 = multiply(b.y.batch_norm.centred, b.y.batch_norm.rsqrt) loc(10, 14, 18, 9)
 #|         b.y : [N, 12, 4, 4, 2, 2] f32 = relu(b.y.batch_norm) loc(10, 9, 18, 9)

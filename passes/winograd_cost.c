@@ -1,0 +1,170 @@
+// Which form of a convolution is fastest: by the products that each makes and the bytes that each
+// moves, at the rates of the target's profile.
+#include <math.h>
+#include <string.h>
+
+#include "passes/winograd.h"
+
+// Errors against the direct form that are let pass unasked (winograd_error).
+enum { ERROR_MOST_16 = 8, ERROR_MOST_32 = 10 };
+
+// Shares and sizes that were fitted to products and convolutions on an H200.
+#define WINDOW_SHARE 0.65 // of the rate of products, where one operand is read through windows
+enum {
+    ELEMENTS_UNIT = 4096, // results that a compute unit works on at a time
+    DEPTH_START = 48,     // what starting and ending a sum costs, in its terms
+};
+
+typedef struct Sizes {
+    double images, groups, inner, outer, input, output; // input, output: pixels
+} Sizes;
+
+// A size to reckon with: the value of a constant; of others one between their bounds.
+static double usual(const WinogradSite *site, Dim dim) {
+    DimBounds bounds = dim_bounds(site->dims, dim);
+    double low = bounds.lo < 1 ? 1 : (double)bounds.lo,
+           high = bounds.hi < 1 ? 1 : (double)bounds.hi;
+    return sqrt(low) * sqrt(high);
+}
+
+static Sizes sizes_of(const WinogradSite *site) {
+    Sizes s = {usual(site, site->images),
+               usual(site, site->groups),
+               usual(site, site->inner),
+               usual(site, site->outer),
+               1,
+               1};
+    for (unsigned i = 0; i < site->axes; i++) {
+        s.input *= usual(site, site->input[i]);
+        s.output *= usual(site, site->output[i]);
+    }
+    return s;
+}
+
+// Microseconds of `batch` products of m x k by k x n, and of moving so many bytes meanwhile.
+static double product_time(const WinogradSite *site, double share, double batch, double m, double n,
+                           double k, double bytes) {
+    const Target *target = site->ctx->target;
+    double results = batch * m * n, rate = target_product(target, site->dtype)->along_n * share;
+    double filled = 1 + (double)ELEMENTS_UNIT * target->compute_units / results;
+    double work = 2 * results * (k + DEPTH_START) / (rate * 1e6) * filled;
+    double memory = bytes / (target->memory_rate * 1e3);
+    return fmax(work, memory) + target->dispatch_time * 1e-3;
+}
+
+static double moving_time(const WinogradSite *site, double bytes) {
+    const Target *target = site->ctx->target;
+    return bytes / (target->memory_rate * 1e3) + target->dispatch_time * 1e-3;
+}
+
+static double direct_time(const WinogradSite *site, const Sizes *s) {
+    double bytes = dtype_bytes(site->dtype), taps = pow(WINOGRAD_TAPS, site->axes);
+    double image = s->images * s->groups * (s->inner * s->input + s->outer * s->output);
+    return product_time(site, WINDOW_SHARE, s->groups, s->outer, s->images * s->output,
+                        s->inner * taps, bytes * image);
+}
+
+static double winograd_time(const WinogradSite *site, const Sizes *s, const Winograd *w,
+                            bool wide) {
+    double bytes = dtype_bytes(site->dtype), products = wide ? 4 : bytes;
+    double places = pow(w->size, site->axes), tiles = s->images;
+    for (unsigned i = 0; i < site->axes; i++)
+        tiles *= usual(site, winograd_count(site, w->tile, i));
+    double in = places * s->groups * s->inner * tiles * bytes;
+    double out = places * s->groups * s->outer * tiles * products;
+    double weight = places * s->groups * s->outer * s->inner * bytes;
+    double image = s->images * s->groups * bytes;
+    double time =
+        moving_time(site, image * s->inner * s->input + in) +
+        moving_time(site, image * s->outer * s->output + out) +
+        product_time(site, 1, places * s->groups, s->outer, tiles, s->inner, in + out + weight);
+    return site->weights_known ? time : time + moving_time(site, 2 * weight);
+}
+
+// Bytes of the larger of the two transformed tensors.
+static double largest_copy(const WinogradSite *site, const Winograd *w, bool wide) {
+    double tiles = (double)dim_bounds(site->dims, site->images).hi;
+    for (unsigned i = 0; i < site->axes; i++)
+        tiles *= (double)dim_bounds(site->dims, winograd_count(site, w->tile, i)).hi;
+    double in = (double)dim_bounds(site->dims, site->inner).hi * dtype_bytes(site->dtype);
+    double out = (double)dim_bounds(site->dims, site->outer).hi *
+                 (wide ? 4 : (double)dtype_bytes(site->dtype));
+    return pow(w->size, site->axes) * (double)dim_bounds(site->dims, site->groups).hi * tiles *
+           fmax(in, out);
+}
+
+// Whether products must be kept in f32 for the error to stay within bounds.
+static bool wants_wide(const WinogradSite *site, const Winograd *w) {
+    return site->dtype != DT_F32 && winograd_error(w, site->axes, false) > ERROR_MOST_16;
+}
+
+static const char *form_name(Arena *arena, const WinogradSite *site, unsigned tile) {
+    if (site->axes == 1) return arena_printf(arena, "F(%u, 3)", tile);
+    return arena_printf(arena, "F(%ux%u, 3x3)", tile, tile);
+}
+
+static const char *describe(Arena *arena, const WinogradSite *site, const Winograd *w, bool wide,
+                            const char *why) {
+    return arena_printf(arena, "Winograd %s%s: %s; error %.2g times the direct form's",
+                        form_name(arena, site, w->tile), wide ? ", products kept in f32" : "", why,
+                        winograd_error(w, site->axes, wide));
+}
+
+// The tile that the option asks for by name; 0: none.
+static unsigned forced_tile(const char *mode) {
+    return strcmp(mode, "f2") == 0   ? 2
+           : strcmp(mode, "f4") == 0 ? 4
+           : strcmp(mode, "f6") == 0 ? 6
+                                     : 0;
+}
+
+static WinogradChoice choose_by_time(Arena *arena, const WinogradSite *site) {
+    WinogradChoice choice = {0};
+    Sizes sizes = sizes_of(site);
+    double direct = direct_time(site, &sizes), best = direct, other = INFINITY;
+    unsigned nearest = 0;
+    for (unsigned tile = 2; tile <= 4; tile += 2) {
+        Winograd w;
+        winograd_matrices(tile, &w);
+        bool wide = wants_wide(site, &w);
+        double most = site->dtype == DT_F32 ? ERROR_MOST_32 : ERROR_MOST_16;
+        if (winograd_error(&w, site->axes, wide) > most) continue;
+        if (largest_copy(site, &w, wide) > (double)site->ctx->max_workspace) continue;
+        double time = winograd_time(site, &sizes, &w, wide);
+        if (time < other) other = time, nearest = tile;
+        if (time >= best) continue;
+        best = time;
+        choice.tile = tile, choice.wide_products = wide;
+    }
+    if (choice.tile) {
+        Winograd w;
+        winograd_matrices(choice.tile, &w);
+        const char *why = arena_printf(arena, "about %.3g us, implicit product %.3g", best, direct);
+        choice.reason = describe(arena, site, &w, choice.wide_products, why);
+    } else if (nearest) {
+        choice.reason = arena_printf(arena, "implicit product: about %.3g us, Winograd %s %.3g",
+                                     direct, form_name(arena, site, nearest), other);
+    } else {
+        choice.reason = "implicit product: Winograd would take more than --max-workspace";
+    }
+    return choice;
+}
+
+WinogradChoice winograd_choose(Arena *arena, const WinogradSite *site) {
+    const char *mode = site->ctx->winograd;
+    const Target *target = site->ctx->target;
+    unsigned forced = forced_tile(mode);
+    if (site->ctx->strict_rounding)
+        return (WinogradChoice){.reason = "implicit product: --strict-rounding"};
+    if (strcmp(mode, "off") == 0)
+        return (WinogradChoice){.reason = "implicit product: --winograd=off"};
+    if (forced) {
+        Winograd w;
+        winograd_matrices(forced, &w);
+        bool wide = wants_wide(site, &w);
+        return (WinogradChoice){forced, wide, describe(arena, site, &w, wide, "asked for")};
+    }
+    if (!target_product(target, site->dtype) || !target->memory_rate || !target->compute_units)
+        return (WinogradChoice){.reason = "implicit product: the target's rates are not known"};
+    return choose_by_time(arena, site);
+}

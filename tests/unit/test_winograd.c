@@ -1,0 +1,224 @@
+// Winograd's convolution: the matrices, the pass, the kernels of family "transform" on the
+// interpreter, the choice, and errors against those of the direct form.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "frontend/load.h"
+#include "ir/number.h"
+#include "ir/winograd.h"
+#include "tests/support/pass_run.h"
+#include "tests/support/program_run.h"
+
+// y[i] = sum over k of g[k] d[i + k] for integers, by both ways.
+static void test_filters(void **state) {
+    (void)state;
+    for (unsigned tile = 2; tile <= 6; tile += 2) {
+        Winograd w;
+        assert_true(winograd_matrices(tile, &w));
+        assert_int_equal(w.size, tile + 2);
+        for (unsigned from = 0; from < w.size; from++)
+            for (unsigned tap = 0; tap < 3; tap++)
+                for (unsigned i = 0; i < tile; i++) { // d and g one at one place each
+                    double sum = 0;
+                    for (unsigned row = 0; row < w.size; row++)
+                        sum += w.output[i][row] * w.weight[row][tap] * w.input[row][from];
+                    assert_true(fabs(sum - (i + tap == from)) < 1e-14);
+                }
+        for (unsigned row = 0; row < w.size; row++) {
+            double sum = 0;
+            for (unsigned i = 0; i < w.size; i++) sum += fabs(w.input[row][i]);
+            assert_true(sum <= 1 && sum > 0.5);
+        }
+    }
+    Winograd w;
+    assert_false(winograd_matrices(3, &w));
+    assert_false(winograd_matrices(8, &w));
+}
+
+// A and B of F(2) and F(4) are exact in f16 and bf16.
+static void test_exact(void **state) {
+    (void)state;
+    for (unsigned tile = 2; tile <= 4; tile += 2) {
+        Winograd w;
+        winograd_matrices(tile, &w);
+        for (unsigned i = 0; i < w.size; i++)
+            for (unsigned k = 0; k < w.size; k++) {
+                assert_true(number_cast(DT_F16, w.input[i][k]) == w.input[i][k]);
+                if (i < tile) assert_true(number_cast(DT_F16, w.output[i][k]) == w.output[i][k]);
+            }
+    }
+}
+
+// ---- errors by experiment
+
+typedef struct Noise {
+    uint64_t state;
+} Noise;
+
+static double noise(Noise *n) { // about normal, of variance 1
+    double sum = 0;
+    for (int i = 0; i < 12; i++) {
+        n->state = hash_bytes(n->state, &i, sizeof i);
+        sum += (double)(n->state >> 11) * 0x1p-53;
+    }
+    return sum - 6;
+}
+
+// to [out x out] = map [out x in] from [in x in] map'
+static void both_axes(double (*map)[WINOGRAD_SIZE_MAX], unsigned out, unsigned in,
+                      double from[8][8], double to[8][8]) {
+    double half[8][8] = {{0}};
+    for (unsigned i = 0; i < out; i++)
+        for (unsigned j = 0; j < in; j++)
+            for (unsigned k = 0; k < in; k++) half[i][j] += map[i][k] * from[k][j];
+    for (unsigned i = 0; i < out; i++)
+        for (unsigned j = 0; j < out; j++) {
+            to[i][j] = 0;
+            for (unsigned k = 0; k < in; k++) to[i][j] += half[i][k] * map[j][k];
+        }
+}
+
+static void round_all(DType dtype, double x[8][8]) {
+    for (unsigned i = 0; i < 64; i++) x[i / 8][i % 8] = number_cast(dtype, x[i / 8][i % 8]);
+}
+
+// Root mean square error of F(tile, 3) with intermediates of `dtype`, in that of outputs rounded
+// once.
+static double measured(unsigned tile, DType dtype, bool wide, unsigned channels, unsigned tiles) {
+    Winograd w;
+    winograd_matrices(tile, &w);
+    Noise n = {tile};
+    double own = 0, direct = 0;
+    for (unsigned t = 0; t < tiles; t++) {
+        double products[8][8] = {{0}}, wanted[8][8] = {{0}}, got[8][8];
+        for (unsigned c = 0; c < channels; c++) {
+            double d[8][8] = {{0}}, g[8][8] = {{0}}, v[8][8] = {{0}}, u[8][8] = {{0}};
+            for (unsigned i = 0; i < 64; i++)
+                if (i / 8 < w.size && i % 8 < w.size) d[i / 8][i % 8] = noise(&n);
+            for (unsigned i = 0; i < 9; i++) g[i / 3][i % 3] = noise(&n);
+            round_all(dtype, d), round_all(dtype, g);
+            for (unsigned i = 0; i < tile * tile * 9; i++) {
+                unsigned y = i / 9 / tile, x = i / 9 % tile, r = i % 9 / 3, s = i % 3;
+                wanted[y][x] += g[r][s] * d[y + r][x + s];
+            }
+            both_axes(w.input, w.size, w.size, d, v);
+            both_axes(w.weight, w.size, 3, g, u);
+            round_all(dtype, v), round_all(dtype, u);
+            for (unsigned i = 0; i < 64; i++)
+                products[i / 8][i % 8] += u[i / 8][i % 8] * v[i / 8][i % 8];
+        }
+        if (!wide) round_all(dtype, products);
+        both_axes(w.output, tile, w.size, products, got);
+        for (unsigned i = 0; i < tile * tile; i++) {
+            double want = wanted[i / tile][i % tile];
+            own += pow(number_cast(dtype, got[i / tile][i % tile]) - want, 2);
+            direct += pow(number_cast(dtype, want) - want, 2);
+        }
+    }
+    return sqrt(own / direct);
+}
+
+// What winograd_error says is what comes out; the bounds of the automatic choice hold.
+static void test_errors(void **state) {
+    (void)state;
+    static const struct {
+        unsigned tile;
+        DType dtype;
+        bool wide;
+        double wanted;
+    } cases[] = {{2, DT_F16, false, 3.06},  {2, DT_BF16, false, 3.06}, {2, DT_F16, true, 2.56},
+                 {4, DT_F16, false, 8.34},  {4, DT_F16, true, 6.83},   {4, DT_BF16, true, 6.83},
+                 {6, DT_F16, false, 35.75}, {6, DT_F16, true, 29.2}};
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        Winograd w;
+        winograd_matrices(cases[i].tile, &w);
+        double said = winograd_error(&w, 2, cases[i].wide);
+        assert_true(fabs(said - cases[i].wanted) < 0.01 * cases[i].wanted);
+        double seen = measured(cases[i].tile, cases[i].dtype, cases[i].wide, 16, 200);
+        if (fabs(seen - said) > 0.1 * said)
+            fail_msg("F(%u, 3) %s%s: %g, not %g", cases[i].tile, dtype_name(cases[i].dtype),
+                     cases[i].wide ? " wide" : "", seen, said);
+    }
+}
+
+// ---- the pass and the kernels
+
+static Graph *load(const char *text) {
+    Diags *diags = diags_create();
+    Graph *g;
+    if (!load_graph("w.adp", text, strlen(text), NULL, diags, &g)) {
+        Text out = {0};
+        diags_render(diags, &out);
+        fail_msg("%s\n%s", text, out.data);
+    }
+    diags_destroy(diags);
+    return g;
+}
+
+typedef struct Conv {
+    int n, channels, outputs, groups, height, width, top, bottom, left, right;
+} Conv;
+
+static const Conv convs[] = {
+    {1, 1, 1, 1, 1, 1, 1, 1, 1, 1},   {1, 1, 2, 1, 3, 3, 0, 0, 0, 0},
+    {2, 3, 4, 1, 4, 8, 1, 1, 1, 1},   {3, 2, 3, 1, 5, 7, 2, 0, 0, 1},
+    {1, 17, 5, 1, 13, 6, 1, 1, 1, 1}, {2, 4, 6, 2, 9, 9, 1, 0, 2, 3},
+    {1, 6, 3, 3, 8, 12, 2, 2, 2, 2},  {1, 5, 17, 1, 6, 5, 0, 1, 1, 0},
+};
+
+static char *conv_text(const Conv *c, const char *dtype, const char *rest) {
+    static char text[800];
+    snprintf(text, sizeof text,
+             "adept 1\nmodel m {\n"
+             "    dim N in 1..=4\n"
+             "    input x : [N, %d, %d, %d] %s\n"
+             "    param w : [%d, %d, 3, 3] %s\n"
+             "    param bias : [%d] %s\n"
+             "    c = conv2d(x, w%s, padding=[[%d, %d], [%d, %d]], groups=%d)\n%s}\n",
+             c->channels, c->height, c->width, dtype, c->outputs, c->channels / c->groups, dtype,
+             c->outputs, dtype, strstr(rest, "NOBIAS") ? "" : ", bias", c->top, c->bottom, c->left,
+             c->right, c->groups, rest);
+    return text;
+}
+
+static const char *const modes[] = {"f2", "f4", "f6"};
+
+// A model under all passes, its values kept, then its kernels for a target.
+static void run(const char *text, const char *mode, int64_t images, const char *target) {
+    PassContext ctx = {.winograd = mode};
+    Graph *g = pass_run_checked_with(&ctx, load(text), NULL, images, 1e-12);
+    int64_t symbols[8] = {images};
+    (void)program_check(g, &(ProgramCheck){.target = target,
+                                           .symbols = symbols,
+                                           .tolerance = strstr(text, "f16") ? 0.03 : 2e-4});
+    graph_destroy(g);
+}
+
+static void test_shapes(void **state) {
+    (void)state;
+    for (unsigned i = 0; i < sizeof convs / sizeof convs[0]; i++) {
+        const char *text = conv_text(&convs[i], i % 3 ? "f32" : "f16", "    output y = relu(c)\n");
+        run(text, modes[i % 2], convs[i].n, i % 2 ? "portable" : "h200");
+        run(text, modes[1 - i % 2], convs[i].n, i % 2 ? "h200" : "portable");
+    }
+    run(conv_text(&convs[3], "f32", "    output y = c # NOBIAS\n"), "f6", 3, "h200");
+    run(conv_text(&convs[4], "f32", "    output y = c\n"), "f6", 1, "portable");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_exact),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_shapes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
