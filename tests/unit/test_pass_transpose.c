@@ -142,7 +142,7 @@ static void what_is_left_alone(void **state) {
     Target along_n = eager(1000, 1), portable;
     assert_true(target_builtin("portable", &portable));
     check("dim N in 17..=64\ninput x : [N, 2, 6, 6] f32\nparam w : [3, 2, 3, 3] f32\n"
-          "output y = conv2d(x, w)",
+          "output y = conv2d(x, w, stride=2)",
           &along_n, "contract", "contract(");
     Graph *g = load("dim N in 17..=64\ninput x : [N, 40] f32\nparam w : [24, 40] f32\n"
                     "output y = linear(x, w)");
