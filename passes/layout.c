@@ -324,3 +324,10 @@ void layout_decide(Layout *layout) {
     }
     layout_fill(layout);
 }
+
+const char *layout_why(const Layout *layout, ValueId value) {
+    uint32_t root = layout_root(layout, value);
+    if (!layout->readers[root]) return "so is what reads it";
+    return arena_printf(layout->g->arena, "%u products read whole vectors, %.2g single loads saved",
+                        layout->readers[root], layout->gain[root]);
+}

@@ -43,5 +43,8 @@ ValueId layout_leader(const Layout *layout, const Node *node, Reading *reading);
 // Whether a result of the contract may have its axis 1 last: [N | C | ..] as [N | .. | C].
 bool layout_turns(const Layout *layout, const Node *contract);
 
+// Why a value has its channels last.
+const char *layout_why(const Layout *layout, ValueId value);
+
 // Axes with axis 1 last, as a permute takes them, and back.
 void layout_axes(uint32_t rank, bool back, uint8_t *axes);

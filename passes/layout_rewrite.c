@@ -155,7 +155,6 @@ static ValueId spread_value(Rewrite *rewrite, ValueId old) {
 static bool turn_contract(Rewrite *rewrite, const Node *node, Builder *b, bool *done) {
     const Layout *layout = rewrite->user;
     const Graph *g = rewrite->from;
-    Type result = node_type(rewrite, node);
     uint32_t k = (uint32_t)build_attr(node, "k")->i, batch = (uint32_t)build_attr(node, "batch")->i;
     bool last = layout->last[node->result[0]];
     Reading reading = {0};
@@ -179,7 +178,17 @@ static bool turn_contract(Rewrite *rewrite, const Node *node, Builder *b, bool *
         if (layout->constant[old] && !reads_well && is_sized(b, side[i].value))
             side[i].value = stored_as_read(b, side[i].value);
     }
-    ValueId value = build_contract(b, NULL, side[0].value, side[1].value, batch, k, result.dtype);
+    Attr attr[OP_ATTRS_MAX] = {0};
+    build_attrs(node, attr);
+    attr[op_attr_index(op_info(OP_CONTRACT), "batch")] = attr_int(batch);
+    const char *why =
+        last ? arena_printf(b->g->arena, "channels last: %s", layout_why(layout, node->result[0]))
+        : moves ? "sums last along neighbours in memory"
+                : NULL;
+    if (why) attr[op_attr_index(op_info(OP_CONTRACT), "reason")] = attr_string(why);
+    const char *part = last ? part_of(rewrite, node->result[0]) : NULL;
+    ValueId value =
+        build_op(b, OP_CONTRACT, part, (ValueId[]){side[0].value, side[1].value}, 2, attr);
     *done = true;
     if (!value) return false;
     if (last) return set_last(rewrite, b, node->result[0], value);
