@@ -1,5 +1,6 @@
 // Lane-wise and subgroup operations of the interpreter.
 #include "ir/kernel_interp_internal.h"
+#include "ir/number.h"
 
 #include <math.h>
 #include <string.h>
@@ -40,6 +41,13 @@ void kmachine_alu(KMachine *m, KVal at) {
             memcpy(out + lane * m->lanes, cells(m, instr->arg[lane]), m->lanes * sizeof *out);
         return;
     case K_EXTRACT: memcpy(out, a + (size_t)instr->imm * m->lanes, m->lanes * sizeof *out); return;
+    case K_UNPACK_F16:
+        for (uint32_t i = 0; i < m->lanes; i++) {
+            uint16_t half[2] = {(uint16_t)a[i].u, (uint16_t)(a[i].u >> 16)};
+            for (unsigned lane = 0; lane < 2; lane++)
+                out[lane * m->lanes + i].f = (float)number_load(DT_F16, &half[lane]);
+        }
+        return;
     case K_NOT:
         for (uint32_t i = 0; i < n; i++) out[i].u = instr->type.kind == KT_BOOL ? !a[i].u : ~a[i].u;
         return;

@@ -89,8 +89,12 @@ bool coop_operand_reads(Graph *g, NodeId fused, CoopOperand *o) {
     return o->vector || !coop_guarded(&o->view) || most < limit;
 }
 
-static bool coop_operand(Graph *g, NodeId fused, const ContractShape *shape, bool columns,
-                         CoopOperand *o) {
+bool coop_moves_whole(const CoopOperand *o) {
+    return o->in_memory && o->vector && o->k_fast && o->moves.guards == 0;
+}
+
+bool coop_operand(Graph *g, NodeId fused, const ContractShape *shape, bool columns,
+                  CoopOperand *o) {
     *o = (CoopOperand){.value = columns ? shape->y : shape->x, .columns = columns};
     const Type *type = &graph_value(g, o->value)->type;
     o->dtype = type->dtype;

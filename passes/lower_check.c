@@ -9,13 +9,17 @@ static bool check_power(uint32_t value) {
     return (value & (value - 1)) == 0;
 }
 
+static bool check_wide(const Schedule *s) { // form skinny moves words of several elements
+    return s->form && strcmp(s->form, "skinny") == 0 && (s->vec == 8 || s->vec == 16);
+}
+
 bool lower_check_schedule(Lower *l, const Schedule *s, const Target *target) {
     const char *family = graph_node(l->graph, l->node)->family, *wrong = NULL;
     uint32_t most = target->max_invocations < target->max_local_x ? target->max_invocations
                                                                   : target->max_local_x;
     if (s->local < 1 || s->local > most)
         wrong = "local must be what the target's limits allow";
-    else if (s->vec != 0 && s->vec != 1 && s->vec != 2 && s->vec != 4)
+    else if (s->vec != 0 && s->vec != 1 && s->vec != 2 && s->vec != 4 && !check_wide(s))
         wrong = "vec must be 1, 2 or 4";
     else if (s->items > CHECK_ITEMS_MAX || s->unroll > CHECK_ITEMS_MAX)
         wrong = "items and unroll are at most 64";

@@ -81,6 +81,32 @@ static void ragged_depth(void **state) { // K that no step divides
     }
 }
 
+// 16 bytes a load: K of whole trips, of broken ones, and less than one; bounds of K's end.
+static void wide_loads(void **state) {
+    (void)state;
+    static const struct {
+        DType dtype, result;
+        uint32_t vec;
+        double tolerance;
+    } types[] = {{DT_F16, DT_F32, 8, 1e-5}, {DT_BF16, DT_F32, 8, 1e-5}, {DT_I8, DT_I32, 16, 0},
+                 {DT_U8, DT_I32, 16, 0},    {DT_F16, DT_F16, 8, 2e-3},  {DT_F32, DT_F32, 4, 1e-5},
+                 {DT_F32, DT_F32, 8, 1e-5}};
+    for (unsigned t = 0; t < sizeof types / sizeof *types; t++) {
+        for (int64_t k = 16; k <= 1100; k = 2 * k + (k % 3 ? 0 : 16)) {
+            Schedule form = {.form = "skinny", .local = 64, .lanes = 16, .vec = types[t].vec};
+            for (form.tile_m = 1; form.tile_m <= 8; form.tile_m += 7) {
+                form.reg_n = form.tile_m == 1 ? 4 : 2, form.unroll = form.tile_m == 1 ? 4 : 2;
+                Graph *g = linear(types[t].dtype, form.tile_m, 19, k, types[t].result);
+                check(g, "h200", &form, 1, types[t].tolerance);
+                form.split_k = 3;
+                check(g, "h200", &form, 1, types[t].tolerance);
+                form.split_k = 0;
+                graph_destroy(g);
+            }
+        }
+    }
+}
+
 static void dtypes(void **state) {
     (void)state;
     Graph *g = linear(DT_F16, 3, 40, 96, DT_F16);
@@ -123,6 +149,7 @@ static void choice(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(shapes), cmocka_unit_test(ragged_depth),
-                                       cmocka_unit_test(dtypes), cmocka_unit_test(choice)};
+                                       cmocka_unit_test(wide_loads), cmocka_unit_test(dtypes),
+                                       cmocka_unit_test(choice)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
