@@ -56,6 +56,13 @@ double schedule_size(const ScheduleSite *site, Dim dim) {
     return sqrt(low) * sqrt(high);
 }
 
+bool schedule_recorded(const ScheduleSite *site, Dim dim) {
+    uint64_t symbols = dim_symbols(site->dims, dim);
+    for (uint32_t i = 0; i < dim_symbol_count(site->dims); i++)
+        if (symbols >> i & 1 && dim_symbol_source(site->dims, i) == DIM_FROM_HOST) return false;
+    return true;
+}
+
 uint32_t schedule_divisor(const ScheduleSite *site, Dim dim, uint32_t most) {
     while (most > 1 && !dim_divides(site->dims, most, dim)) most /= 2;
     return most;

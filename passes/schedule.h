@@ -25,6 +25,13 @@ void schedule_transform(ScheduleSite *site);
 void schedule_attention(ScheduleSite *site);
 void schedule_flash(ScheduleSite *site); // form coop of family attention
 
+// Bytes that memory gives each compute unit of a device in a cycle.
+double schedule_memory_rate(const ScheduleSite *site);
+// What splitting K costs, in cycles of a compute unit of a device: the sums of `cells` elements are
+// written and read again in parts, behind a barrier, by one more dispatch.
+double schedule_split_cost(const ScheduleSite *site, double cells, uint32_t parts);
+// Whether to try parts at all: the device's times are known, and workgroups do not fill it.
+bool schedule_split_pays(const ScheduleSite *site, double workgroups, uint32_t parts);
 // Bytes of workspace that the schedule needs under the guard; DIM_NONE: none.
 Dim schedule_contract_workspace(const ScheduleSite *site, const Schedule *schedule,
                                 const ScheduleGuard *guard);
@@ -37,5 +44,7 @@ void schedule_add_guarded(ScheduleSite *site, Candidate candidate);
 double schedule_size(const ScheduleSite *site, Dim dim);
 // What kernels with fragments of that dtype need, and the group's values in memory.
 TargetFeatures schedule_fragment_features(const ScheduleSite *site, DType ab);
+// Whether the dim is known when a run is recorded, so that conditions on it may choose.
+bool schedule_recorded(const ScheduleSite *site, Dim dim);
 // Largest power of two up to `most` that divides dim for certain.
 uint32_t schedule_divisor(const ScheduleSite *site, Dim dim, uint32_t most);

@@ -115,6 +115,31 @@ static void contract_candidate(ContractSite *c, uint32_t across, uint32_t down, 
     schedule_add(site, s, cost, why);
 }
 
+// Cycles of a nanosecond; bytes of the L2 and of a memory of unknown rate that a unit gets in a
+// cycle; workgroups of a unit past which there is enough to do while some of them wait.
+enum { CONTRACT_CLOCK = 2, CONTRACT_NEAR = 20, CONTRACT_FAR = 15, CONTRACT_FULL = 4 };
+
+double schedule_memory_rate(const ScheduleSite *site) {
+    const Target *target = site->target;
+    if (!target->memory_rate || !target->compute_units) return CONTRACT_FAR;
+    return (double)target->memory_rate / CONTRACT_CLOCK / target->compute_units;
+}
+
+// Partial sums stay in the L2.
+double schedule_split_cost(const ScheduleSite *site, double cells, uint32_t parts) {
+    if (parts < 2) return 0;
+    const Target *target = site->target;
+    double bytes = 2.0 * 4 * parts * cells;
+    return target->dispatch_time * (double)CONTRACT_CLOCK +
+           bytes / (target->compute_units * (double)CONTRACT_NEAR);
+}
+
+bool schedule_split_pays(const ScheduleSite *site, double workgroups, uint32_t parts) {
+    const Target *target = site->target;
+    if (!target->compute_units || !target->dispatch_time || !site->max_workspace) return false;
+    return workgroups * parts <= (double)CONTRACT_FULL * target->compute_units;
+}
+
 Dim schedule_contract_workspace(const ScheduleSite *site, const Schedule *schedule,
                                 const ScheduleGuard *guard) {
     Graph *g = (Graph *)(uintptr_t)site->graph;

@@ -34,6 +34,7 @@ typedef struct CoopSite {
     FragmentShape fragment;
     Condition condition[CONDITIONS_MAX]; // under which the candidates are legal
     uint32_t conditions;
+    bool bounded; // the result's size is, so that K may be split
 } CoopSite;
 
 static TargetFeatures coop_features(const CoopSite *c) {
@@ -91,13 +92,17 @@ static double coop_step(const CoopSite *c, const Schedule *s, double together) {
     return fmax(together * busy, wait + together * bytes / COOP_BYTES);
 }
 
-static double coop_steps(const CoopSite *c, const Schedule *s) {
+static unsigned coop_parts(const Schedule *s) {
+    return s->split_k > 1 ? s->split_k : 1;
+}
+
+static double coop_steps(const CoopSite *c, const Schedule *s) { // of a workgroup
     double span = coop_span(s);
-    return ceil(c->k / span) * span / s->tile_k;
+    return ceil(c->k / (coop_parts(s) * span)) * span / s->tile_k;
 }
 
 static double coop_groups(const CoopSite *c, const Schedule *s) {
-    return ceil(c->m / s->tile_m) * ceil(c->n / s->tile_n) * c->batch;
+    return ceil(c->m / s->tile_m) * ceil(c->n / s->tile_n) * c->batch * coop_parts(s);
 }
 
 static double coop_together(const CoopSite *c, const Schedule *s, unsigned registers) {
@@ -128,6 +133,9 @@ static void coop_on_device(CoopSite *c, const Schedule *s) {
     double rest = each - rounds * together;
     double cost = rounds * (COOP_START + steps * coop_step(c, s, together));
     if (rest > 0) cost += COOP_START + steps * coop_step(c, s, rest);
+    double bytes = (c->m + c->n) * c->k * c->batch * dtype_bytes(c->shape.ab);
+    cost = fmax(cost, COOP_START + bytes / schedule_memory_rate(c->site) / units);
+    cost += schedule_split_cost(c->site, c->m * c->n * c->batch, coop_parts(s));
     double ideal = c->m * c->n * c->k * c->batch / units * dtype_bytes(c->shape.ab) / 2 / COOP_RATE;
     const char *why = arena_printf(
         c->site->arena,
@@ -151,10 +159,14 @@ static void coop_on_any(CoopSite *c, const Schedule *s) {
 
 static void coop_candidate(CoopSite *c, Schedule s) {
     if (coop_refuses(&c->shape, &s, c->site->target)) return;
-    if (c->site->target->compute_units > 0)
-        coop_on_device(c, &s);
-    else
+    if (!c->site->target->compute_units) {
         coop_on_any(c, &s);
+        return;
+    }
+    double groups = coop_groups(c, &s), steps = coop_steps(c, &s);
+    coop_on_device(c, &s);
+    for (s.split_k = 2; s.split_k <= 16 && 4 * s.split_k <= steps; s.split_k *= 2)
+        if (c->bounded && schedule_split_pays(c->site, groups, s.split_k)) coop_on_device(c, &s);
 }
 
 // Steps that go round the loop together: as many as divide K for certain.
@@ -201,9 +213,7 @@ static void coop_condition(CoopSite *c, const CoopOperand *o) {
     Dim fast = o->k_fast ? c->shape.contract.k : o->rows;
     int64_t unit = COOP_MOVE / dtype_bytes(o->dtype);
     if (o->vector || dim_divides(dims, unit, fast)) return;
-    uint64_t symbols = dim_symbols(dims, fast);
-    for (uint32_t i = 0; i < dim_symbol_count(dims); i++)
-        if (symbols >> i & 1 && dim_symbol_source(dims, i) == DIM_FROM_HOST) return;
+    if (!schedule_recorded(c->site, fast)) return;
     Dim rest = dim_floor_mod(dims, fast, dim_const(dims, unit));
     if (rest == DIM_NONE || dim_is_const(dims, rest, NULL)) return;
     for (uint32_t i = 0; i < c->conditions; i++)
@@ -222,6 +232,22 @@ static void coop_when_whole(const CoopSite *any, Graph *g, NodeId fused) {
     dim_scope_end(c.site->dims, scope);
 }
 
+// Few rows of a symbolic M, as in decoding, get a form of their own: small tiles, K split.
+static void coop_when_few(const CoopSite *any, int64_t rows) {
+    CoopSite c = *any;
+    DimTable *dims = c.site->dims;
+    const ContractShape *shape = &any->shape.contract;
+    Dim most = dim_const(dims, rows);
+    if (!schedule_split_pays(c.site, 1, 2) || !any->shape.x.vector || !any->shape.y.vector ||
+        !schedule_recorded(c.site, shape->m) ||
+        dim_prove(dims, shape->m, DIM_LE, most) != PROOF_UNKNOWN)
+        return;
+    c.condition[0] = (Condition){shape->m, most, DIM_LE};
+    c.conditions = 1, c.m = (double)rows;
+    c.bounded = dim_is_const(dims, shape->n, NULL) && dim_is_const(dims, shape->batch, NULL);
+    coop_tiles(&c);
+}
+
 void schedule_coop(ScheduleSite *site) {
     CoopSite c = {.site = site};
     Graph *g = (Graph *)(uintptr_t)site->graph;
@@ -237,6 +263,11 @@ void schedule_coop(ScheduleSite *site) {
     c.m = schedule_size(site, c.shape.contract.m);
     c.n = schedule_size(site, c.shape.contract.n);
     c.k = schedule_size(site, c.shape.contract.k);
+    const ContractShape *shape = &c.shape.contract;
+    c.bounded = dim_is_const(site->dims, shape->m, NULL) &&
+                dim_is_const(site->dims, shape->n, NULL) &&
+                dim_is_const(site->dims, shape->batch, NULL);
+    coop_when_few(&c, 16);
     coop_when_whole(&c, g, fused);
     coop_tiles(&c);
 }
