@@ -53,6 +53,9 @@ void reference_close(Reference *reference);
 //   bits   any bit pattern of a float
 //   turn   angles in -2^17..2^17, half of them in -32..32
 //   pos    positive numbers of all magnitudes
+//   wide   numbers of magnitudes 2^-6..2^6, products of which an f16 holds
+//   pairs  each number twice, as elements 2 i and 2 i + 1
+//   cancel likewise, the second negative and, of floats, larger by 2^-6
 //   near   -10..10
 //   unit   -1..1
 //   tenth  multiples of 0.1, rounded

@@ -52,6 +52,7 @@ static double sample_float(const char *name, DType dtype, uint64_t hash) {
     if (begins(name, "bits")) return any_bits(dtype, hash);
     if (begins(name, "turn")) return unit(hash) * (hash & 1 ? 0x1p17 : 32);
     if (begins(name, "pos")) return size;
+    if (begins(name, "wide")) return ldexp(unit(hash), (int)(hash % 13) - 6);
     if (begins(name, "near")) return unit(hash) * 10;
     if (begins(name, "unit")) return unit(hash);
     if (begins(name, "tiny")) return (double)(hash % 9) - 4;
@@ -75,11 +76,14 @@ static double sample_int(const char *name, DType dtype, uint64_t hash) {
 }
 
 double device_sample(const char *name, DType dtype, uint64_t seed, int64_t index) {
-    uint64_t key[] = {seed, (uint64_t)index};
+    bool cancel = begins(name, "cancel"), pairs = cancel || begins(name, "pairs");
+    uint64_t key[] = {seed, (uint64_t)(pairs ? index / 2 : index)};
     uint64_t hash = mix(hash_bytes(mix(hash_bytes(7, name, strlen(name))), key, sizeof key));
     if (dtype == DT_BOOL) return (double)(hash >> 40 & 1);
-    return number_cast(dtype, dtype_is_int(dtype) ? sample_int(name, dtype, hash)
-                                                  : sample_float(name, dtype, hash));
+    double value =
+        dtype_is_int(dtype) ? sample_int(name, dtype, hash) : sample_float(name, dtype, hash);
+    if (cancel && index & 1) value = -value * (dtype_is_int(dtype) ? 1 : 1 + 0x1p-6);
+    return number_cast(dtype, value);
 }
 
 double ulp_of(DType dtype, double value) {

@@ -12,6 +12,11 @@
 
 #define GEMM_SIZES "1 1 1; 2 3 5; 7 13 31; 17 33 65; 64 64 64; 65 63 129; 1 100 257; 127 1 8"
 
+// Around the edges of fragments, moves and tiles.
+#define EDGE_SIZES                                                                                 \
+    "17 15 24; 33 32 32; 64 63 72; 65 64 7; 15 16 16; 16 17 8; 31 33 48; 32 31 33; 63 65 64; "     \
+    "127 128 40; 128 129 16; 129 127 1; 130 8 136"
+
 static const NumericCase cases[] = {
     {"matmul",
      "f32 f16 i32",
@@ -122,6 +127,29 @@ static const NumericCase cases[] = {
      "input q : [1, 6, L, 24] $T; input k : [1, 2, P + L, 24] $T; input v : [1, 2, P + L, 16] $T\n"
      "output a = scaled_dot_product_attention(q, k, v, is_causal=true, enable_gqa=true)\n",
      {.sums = 1000, .absolute = 0x1p-17, .rounds = 3}},
+    {"matmul at edges",
+     "f16 bf16",
+     EDGE_SIZES,
+     "dim N in 1..=200; dim M in 1..=200; dim K in 1..=200\n"
+     "input wide_x : [N, K] $T; input wide_y : [K, M] $T; input wide_z : [K, N] $T\n"
+     "output a = matmul(wide_x, wide_y, dtype=f32)\n"
+     "output b = matmul(wide_z.T, wide_y, dtype=f32) * 0.5\n",
+     {SUMS}},
+    {"matmul of sums that cancel",
+     "f16 bf16",
+     EDGE_SIZES,
+     "dim N in 1..=200; dim M in 1..=200; dim K in 1..=200\n"
+     "input cancel_x : [N, 2 * K] $T; input pairs_y : [M, 2 * K] $T\n"
+     "output a = linear(cancel_x, pairs_y); output b = relu(cancel_x @ pairs_y.T + 1.0)\n",
+     {SUMS}},
+    {"matmul of bytes at edges",
+     "i8 u8",
+     EDGE_SIZES,
+     "dim N in 1..=200; dim M in 1..=200; dim K in 1..=200\n"
+     "input any_x : [N, K] $T; input any_y : [K, M] $T; input any_z : [M, 2 * K] $T\n"
+     "input cancel_x : [N, 2 * K] $T\n"
+     "output a = matmul(any_x, any_y); output b = matmul(cancel_x, any_z.T)\n",
+     {EXACT}},
     {"matmul of special values",
      "f32",
      "1 1 1; 7 5 1; 9 3 2; 33 20 3; 3 65 5; 65 17 17",
