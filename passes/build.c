@@ -24,6 +24,30 @@ uint32_t reduce_axes(const Node *node, uint32_t rank) {
     return mask;
 }
 
+static bool makes_constant(const Graph *g, const Node *node, const bool *constant) {
+    const OpInfo *op = op_info(node->op);
+    const Type *type = &graph_value(g, node->result[0])->type;
+    for (uint32_t i = 0; i < type->rank; i++)
+        if (!dim_is_const(g->dims, type->size[i], NULL)) return false;
+    if (node->op == OP_PARAM || node->op == OP_CONST || node->op == OP_FULL ||
+        node->op == OP_ARANGE)
+        return true;
+    if (op->class != OC_MAP && op->class != OC_MOVE) return false;
+    for (uint32_t i = 0; i < node->operands; i++)
+        if (node->operand[i] && !constant[node->operand[i]]) return false;
+    return true;
+}
+
+bool *build_constants(const Graph *g) {
+    bool *constant = arena_alloc(g->arena, g->values.len * sizeof *constant);
+    for (NodeId id = 1; id < g->nodes.len; id++) {
+        const Node *node = graph_node(g, id);
+        bool own = node->kind == NODE_OP && node->results && makes_constant(g, node, constant);
+        for (uint32_t i = 0; i < node->results; i++) constant[node->result[i]] = own;
+    }
+    return constant;
+}
+
 bool move_is_reshape(OpId op) {
     return op == OP_RESHAPE || op == OP_FLATTEN || op == OP_EXPAND_DIMS || op == OP_SQUEEZE;
 }

@@ -75,6 +75,10 @@ ValueId build_contract(Builder *b, const char *part, ValueId x, ValueId y, int64
 // x / count: a multiplication where that is exact.
 ValueId build_divide_by(Builder *b, const char *part, ValueId x, Dim count);
 
+// Per value: whether weights and constants alone make it, by maps and moves, in a shape that is
+// known when compiling, so that `prepare` can compute it (the graph's arena).
+bool *build_constants(const Graph *g);
+
 // An attribute of a node by name (it must exist).
 const Attr *build_attr(const Node *node, const char *name);
 void build_attrs(const Node *node, Attr attr[OP_ATTRS_MAX]); // all of them, as graph_add takes them

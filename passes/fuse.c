@@ -39,11 +39,13 @@ static bool cast_in_place(const Graph *g, const Fuser *f, const bool *map_reader
     return node->op == OP_CAST && map_reader[node->result[0]] && !f->stored[node->result[0]];
 }
 
-// Which nodes depend on weights and constants only, and are worth computing once.
+// Which nodes depend on weights and constants only, and are worth computing once. What depends on
+// numbers only goes with its readers.
 static bool *find_constant(const Graph *g, const Fuser *f) {
     Level *level = arena_alloc(f->arena, g->values.len * sizeof *level);
     bool *constant = arena_alloc(f->arena, g->nodes.len * sizeof *constant);
     bool *map_reader = arena_alloc(f->arena, g->values.len * sizeof *map_reader);
+    bool *run_reader = arena_alloc(f->arena, g->values.len * sizeof *run_reader);
     for (ValueId id = 1; id < g->values.len; id++) {
         level[id] = LEVEL_RUN;
         map_reader[id] = true;
@@ -60,9 +62,14 @@ static bool *find_constant(const Graph *g, const Fuser *f) {
         if (!f->live[id] || (node->kind == NODE_OP && !node->results)) continue;
         if (node->kind == NODE_OP && constant[id] && cast_in_place(g, f, map_reader, id))
             constant[id] = false;
+        if (node->kind == NODE_OP && level[node->result[0]] == LEVEL_NUMBER) {
+            ValueId value = node->result[0];
+            constant[id] = f->uses[value] > 0 && !f->stored[value] && !run_reader[value];
+        }
         for (uint32_t i = 0; i < node->operands; i++) {
             ValueId value = node->operand[i];
             if (!value) continue;
+            run_reader[value] |= node->kind != NODE_OP || !constant[id];
             map_reader[value] &= node->kind == NODE_OP && op_info(node->op)->class == OC_MAP &&
                                  !constant[id] &&
                                  build_same_shape(&graph_value(g, value)->type,

@@ -4,8 +4,9 @@ typedef struct Emit {
     Fuser *f;
     GraphCopy copy;
     Graph *to;
-    uint8_t *state; // per node: 0 not written, 1 being written, 2 written
-    bool *outside;  // per value: read outside its group
+    uint8_t *state;   // per node: 0 not written, 1 being written, 2 written
+    bool *outside;    // per value: read outside its group
+    bool *multiplied; // per value: the second operand of a product
     uint32_t groups;
 } Emit;
 
@@ -94,24 +95,16 @@ static const char *family_name(const Fuser *f, const Group *group) {
     return class == OC_SCAN ? "scan" : "attention";
 }
 
-static bool read_by_product(const Fuser *f, ValueId value) {
-    for (NodeId id = 1; id < f->g->nodes.len; id++) {
-        const Node *node = graph_node(f->g, id);
-        if (!f->live[id] || node->kind != NODE_OP || node->op != OP_CONTRACT) continue;
-        if (fuse_base(f->g, node->operand[1]) == value) return true;
-    }
-    return false;
-}
-
 // Why a group that only copies is there; NULL when it computes something.
-static const char *copy_reason(const Fuser *f, const Group *group) {
+static const char *copy_reason(const Emit *e, const Group *group) {
+    const Fuser *f = e->f;
     const Node *node = graph_node(f->g, group->nodes.at[0]);
     OpClass class = op_info(node->op)->class;
     if (group->nodes.len != 1 || (class != OC_MOVE && class != OC_SOURCE)) return NULL;
     if (class == OC_SOURCE) return "memory must hold this counter or fill";
     ValueId base = fuse_base(f->g, node->operand[0]);
     if (graph_state_of(f->g, base)) return "the state changes while this version is read";
-    if (read_by_product(f, node->result[0])) return "a product reads it in this order";
+    if (e->multiplied[node->result[0]]) return "a product reads it in this order";
     if (!f->stored[node->result[0]]) return "a view of so many levels is copied";
     return "memory must hold this value, which is a view of another";
 }
@@ -142,7 +135,7 @@ static bool emit_group(Emit *e, uint32_t id) {
         if (!emit_deps(e, group->nodes.at[i])) return false;
     const char *name = arena_printf(e->to->arena, "k%u", e->groups++);
     NodeId fused = graph_begin_fused(e->to, name, family_name(e->f, group), false);
-    const char *reason = copy_reason(e->f, group);
+    const char *reason = copy_reason(e, group);
     if (reason) graph_node(e->to, fused)->reason = reason;
     ValueId *results = NULL;
     uint32_t count = 0;
@@ -246,6 +239,7 @@ static void find_outside(Emit *e) {
         if (!f->live[id] || node->inline_view) continue;
         for (uint32_t i = 0; i < node->operands; i++) {
             ValueId base = fuse_base(g, node->operand[i]);
+            e->multiplied[base] |= i == 1 && node->kind == NODE_OP && node->op == OP_CONTRACT;
             NodeId from = base ? graph_value(g, base)->node : 0;
             if (from && (!f->group[id] || f->group[from] != f->group[id])) e->outside[base] = true;
         }
@@ -257,6 +251,7 @@ bool fuse_emit(Fuser *f, Graph **out) {
     e.to = e.copy.to;
     e.state = arena_alloc(f->arena, f->g->nodes.len * sizeof *e.state);
     e.outside = arena_alloc(f->arena, f->g->values.len * sizeof *e.outside);
+    e.multiplied = arena_alloc(f->arena, f->g->values.len * sizeof *e.multiplied);
     find_outside(&e);
     if (!emit_region(&e, 1)) {
         graph_destroy(e.to);

@@ -17,6 +17,7 @@ typedef struct Use {
     ValueId base;
     Side side[RANK_MAX]; // of the base's axes; SIDE_NONE: of size 1
     ProductSize size;
+    NodeId next; // of the products that read the same tensor
 } Use;
 
 // What is decided for a tensor.
@@ -30,8 +31,9 @@ typedef struct Transposer {
     const Graph *g;
     const PassContext *ctx;
     Use *use;             // per node: of products
+    NodeId *first;        // per value: a product that reads it so, 0: none
     bool *is_use;         // per node
-    bool *constant;       // per value
+    const bool *constant; // per value
     uint32_t *readers;    // per value: nodes that read it otherwise than as a Use
     const uint32_t *uses; // per value: operands
     Form *form;           // per value
@@ -112,25 +114,6 @@ static bool find_use(const Transposer *t, const Node *node, Use *use) {
     return true;
 }
 
-static bool constant_shape(const Graph *g, const Type *type) {
-    for (uint32_t i = 0; i < type->rank; i++)
-        if (!dim_is_const(g->dims, type->size[i], NULL)) return false;
-    return true;
-}
-
-// Whether `prepare` knows the node's value: it depends on weights and constants only.
-static bool is_constant(const Transposer *t, const Node *node) {
-    const OpInfo *op = op_info(node->op);
-    if (node->op == OP_PARAM || node->op == OP_CONST || node->op == OP_FULL ||
-        node->op == OP_ARANGE)
-        return constant_shape(t->g, &graph_value(t->g, node->result[0])->type);
-    if (op->class != OC_MAP && op->class != OC_MOVE) return false;
-    bool constant = constant_shape(t->g, &graph_value(t->g, node->result[0])->type);
-    for (uint32_t i = 0; i < node->operands; i++)
-        constant &= !node->operand[i] || t->constant[node->operand[i]];
-    return constant;
-}
-
 static void find_all(Transposer *t) {
     const Graph *g = t->g;
     const bool *live = graph_live_nodes(g);
@@ -139,8 +122,10 @@ static void find_all(Transposer *t) {
         if (!live[id]) continue;
         if (node->kind == NODE_OP && node->op == OP_CONTRACT)
             t->is_use[id] = find_use(t, node, &t->use[id]);
-        bool constant = node->kind == NODE_OP && node->results && is_constant(t, node);
-        for (uint32_t i = 0; i < node->results; i++) t->constant[node->result[i]] = constant;
+        if (t->is_use[id]) {
+            t->use[id].next = t->first[t->use[id].base];
+            t->first[t->use[id].base] = id;
+        }
         for (uint32_t i = 0; i < node->operands && !node->inline_view; i++) {
             if (!t->is_use[id] || i != 1) t->readers[base_of(g, node->operand[i])]++;
             if (node->kind == NODE_REPEAT) t->readers[base_of(g, node->yield[i])]++;
@@ -182,9 +167,8 @@ typedef struct Times {
 static Times times_of(const Transposer *t, ValueId base, const Form *form, CostEnd end) {
     Times times = {0};
     uint8_t rank = graph_value(t->g, base)->type.rank;
-    for (NodeId id = 1; id < t->g->nodes.len; id++) {
+    for (NodeId id = t->first[base]; id; id = t->use[id].next) {
         const Use *use = &t->use[id];
-        if (!t->is_use[id] || use->base != base) continue;
         bool now = last_side(use, rank, NULL) == SIDE_K;
         bool then = last_side(use, rank, form->axes) == SIDE_K;
         times.as_is += cost_product(t->ctx->target, t->g->dims, &use->size, now, end);
@@ -351,7 +335,8 @@ bool pass_transpose_b(PassContext *ctx, const Graph *in, Graph **out) {
     Transposer t = {.g = in, .ctx = ctx, .uses = graph_use_counts(in)};
     t.use = arena_alloc(arena, in->nodes.len * sizeof *t.use);
     t.is_use = arena_alloc(arena, in->nodes.len * sizeof *t.is_use);
-    t.constant = arena_alloc(arena, in->values.len * sizeof *t.constant);
+    t.constant = build_constants(in);
+    t.first = arena_alloc(arena, in->values.len * sizeof *t.first);
     t.readers = arena_alloc(arena, in->values.len * sizeof *t.readers);
     t.form = arena_alloc(arena, in->values.len * sizeof *t.form);
     t.changed = arena_alloc(arena, in->values.len * sizeof *t.changed);

@@ -62,8 +62,8 @@ static void test_all(void **state) {
     PassOptions options = pass_options();
     options.sink.time = on_time;
     char *told = run(options, &log, &stage, &stopped, NULL);
-    assert_string_equal(told, "simplify; winograd; decompose; push-moves; tidy; layouts; "
-                              "fold-views; transpose-b; fuse; move-to-prepare; ");
+    assert_string_equal(told, "simplify; winograd; decompose; join-products; push-moves; tidy; "
+                              "layouts; fold-views; transpose-b; fuse; move-to-prepare; ");
     assert_int_equal(stage, STAGE_FUSED);
     assert_false(stopped);
     text_free(&log.text);

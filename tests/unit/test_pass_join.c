@@ -1,0 +1,125 @@
+// Join-products: which products become one, that values stay, and that the joined ones compute the
+// right thing as kernels.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "frontend/load.h"
+#include "tests/support/pass_run.h"
+#include "tests/support/program_run.h"
+
+static Graph *load(const char *body) {
+    Diags *diags = diags_create();
+    Graph *g;
+    Text text = {0};
+    text_printf(&text, "adept 1\nmodel m {\ndim N in 1..=64\n%s\n}\n", body);
+    if (!load_graph("m.adp", text.data, text.len, NULL, diags, &g)) {
+        Text why = {0};
+        diags_render(diags, &why);
+        fail_msg("%s", why.data);
+    }
+    text_free(&text);
+    diags_destroy(diags);
+    return g;
+}
+
+static void expect_words(const Graph *g, const char *words) {
+    Text text = {0};
+    graph_print(g, &text);
+    if (!strstr(text.data, words)) fail_msg("%s\nis not in\n%s", words, text.data);
+    text_free(&text);
+}
+
+// Passes for the H200, without those that choose orders; kernels at N = 1 and 33.
+static Graph *check(const char *body, const char *groups, const char *words) {
+    static const char *const passes =
+        "simplify,decompose,join-products,push-moves,tidy,fold-views,fuse,move-to-prepare";
+    Target target;
+    assert_true(target_builtin("h200", &target));
+    Graph *g = pass_run_checked_for(load(body), passes, 33, 2e-3, &target);
+    assert_string_equal(pass_groups(g), groups);
+    expect_words(g, words);
+    for (int64_t n = 1; n <= 33; n += 32) {
+        int64_t symbols[64] = {n};
+        ProgramCheck program = {
+            .target = "h200", .symbols = symbols, .tolerance = 4e-3, .scale = 0.5};
+        program_check(g, &program);
+    }
+    return g;
+}
+
+static void leave(Graph *g) {
+    graph_destroy(g);
+}
+
+#define QKV                                                                                        \
+    "input x : [N, 32] f32\n"                                                                      \
+    "param wq : [24, 32] f32; param wk : [8, 32] f32; param wv : [16, 32] f32\n"
+
+static void products_lie_side_by_side(void **state) {
+    (void)state;
+    leave(check(QKV "output q = linear(x, wq)[:, 0:24:1] @ full([24, 4], 1.0, dtype=f32)\n"
+                    "k = linear(x, wk)\nv = linear(x, wv)\n"
+                    "output s = k @ v[:, 0:8].mT\n",
+                "map/prepare contract contract contract", "3 products of one tensor as one"));
+}
+
+// A bias and a cast behind each are one bias and one cast behind all.
+static void maps_are_joined(void **state) {
+    (void)state;
+    leave(check(QKV "param bq : [24] f32; param bk : [8] f32\n"
+                    "q = linear(x, wq, bq)\nk = linear(x, wk, bk)\n"
+                    "output s = k @ q[:, 8:16].mT\n",
+                "map/prepare map/prepare contract contract", "2 products of one tensor as one"));
+    leave(check(QKV "q = relu(linear(x, wq) * 0.5)\nk = relu(linear(x, wk) * 0.5)\n"
+                    "output s = k @ q[:, 8:16].mT\n",
+                "map/prepare contract contract", "2 products of one tensor as one"));
+}
+
+// Weights that stand behind the first product, in trips of their own.
+static void products_of_a_repeat(void **state) {
+    (void)state;
+    leave(check("input x : [N, 16] f16\nh = x\nrepeat i in 0..2 {\n"
+                "param wq : [8, 16] f16 from \"l.{i}.q\"\nq = linear(h, wq)\n"
+                "param wk : [8, 16] bf16 from \"l.{i}.k\"\nk = linear(h, cast(wk, f16))\n"
+                "h = h + 0.01 * (q @ k.mT) @ h\n}\noutput y = h",
+                "map [map/prepare contract contract contract] map",
+                "2 products of one tensor as one"));
+}
+
+static void what_stays_apart(void **state) {
+    (void)state;
+    // A relu behind one of them only would not be in the product's kernel any more.
+    leave(check(QKV "q = relu(linear(x, wq))\nk = linear(x, wk)\noutput s = k @ q[:, 8:16].mT\n",
+                "contract contract contract", "what is done with them differs"));
+    // Weights are resident once.
+    leave(check(QKV "q = linear(x, wq)\nk = linear(x, wk)\noutput s = k @ q[:, 8:16].mT\n"
+                    "output t = wk\n",
+                "contract contract contract map", "something else reads a weight"));
+    // Of large products nothing is to be gained.
+    Graph *g = load("input x : [4096, 4096] f16\n"
+                    "param wq : [4096, 4096] f16; param wk : [4096, 4096] f16\n"
+                    "output q = linear(x, wq)\noutput k = linear(x, wk)");
+    Diags *diags = diags_create();
+    Target target;
+    PassOptions options = pass_options();
+    assert_true(target_builtin("h200", &target));
+    options.target = &target;
+    g = pass_run_all(g, &options, diags, NULL);
+    expect_words(g, "2 products of one tensor apart: apart 973 us, as one 972");
+    diags_destroy(diags);
+    graph_destroy(g);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_lie_side_by_side),
+        cmocka_unit_test(maps_are_joined),
+        cmocka_unit_test(products_of_a_repeat),
+        cmocka_unit_test(what_stays_apart),
+    };
+    return cmocka_run_group_tests_name("pass_join", tests, NULL, NULL);
+}
