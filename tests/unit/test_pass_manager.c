@@ -78,7 +78,7 @@ static void test_selection(void **state) {
     options.sink.time = on_time;
     options.disable = "simplify,winograd,push-moves";
     options.stop_after = "tidy";
-    assert_string_equal(run(options, &log, &stage, &stopped, NULL), "decompose; tidy; ");
+    assert_string_equal(run(options, &log, &stage, &stopped, NULL), "decompose; join-products; tidy; ");
     assert_int_equal(stage, STAGE_DECOMPOSED);
     assert_true(stopped);
     text_free(&log.text);
@@ -106,7 +106,7 @@ static void test_prints(void **state) {
     log = (Log){0};
     options = pass_options();
     options.sink.ir = on_ir;
-    options.print_after_change = true; // simplify, push-moves, tidy and prepare change nothing here
+    options.print_after_change = true; // simplify, push-moves, tidy and others change nothing here
     assert_string_equal(run(options, &log, &stage, NULL, NULL),
                         "after decompose; after fold-views; after fuse; ");
     text_free(&log.text);
