@@ -80,6 +80,7 @@ Builder build_begin(Rewrite *rewrite, NodeId id) {
     const char *name = graph_value(rewrite->from, node->result[0])->name;
     const char *op = op_info(node->op)->name;
     const char *dot = strrchr(name, '.');
+    const Attr *reason = node->op == OP_CONTRACT ? build_attr(node, "reason") : NULL;
     bool named_after_op = strcmp(dot ? dot + 1 : name, op) == 0;
     return (Builder){
         .g = rewrite->to,
@@ -88,6 +89,7 @@ Builder build_begin(Rewrite *rewrite, NodeId id) {
         .name = name,
         .loc = node->loc,
         .locs = node->locs,
+        .reason = reason && reason->present ? reason->s : NULL,
     };
 }
 

@@ -78,7 +78,8 @@ static void test_selection(void **state) {
     options.sink.time = on_time;
     options.disable = "simplify,winograd,push-moves";
     options.stop_after = "tidy";
-    assert_string_equal(run(options, &log, &stage, &stopped, NULL), "decompose; join-products; tidy; ");
+    assert_string_equal(run(options, &log, &stage, &stopped, NULL),
+                        "decompose; join-products; tidy; ");
     assert_int_equal(stage, STAGE_DECOMPOSED);
     assert_true(stopped);
     text_free(&log.text);
