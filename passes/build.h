@@ -19,8 +19,7 @@ typedef struct Builder {
     const char *reason; // why contracts that are built are made this way; or NULL
     const Loc *loc;
     uint32_t locs;
-    const char *reason; // of a product that is being rewritten: build_contract keeps it
-    bool views;         // moves that are added are views of their readers, not values
+    bool views; // moves that are added are views of their readers, not values
     bool failed;
 } Builder;
 

@@ -241,8 +241,6 @@ ValueId shift_contract(Builder *b, const Shift *shift, const char *part, const N
     if (b->failed || !fits(b->g, shift, &blocks)) return 0;
     x = operand(b, shift, &blocks, x, true);
     y = operand(b, shift, &blocks, y, false);
-    const Attr *reason = build_attr(contract, "reason");
-    if (reason->present) b->reason = reason->s;
     return build_contract(b, part, blocks.swap ? y : x, blocks.swap ? x : y, blocks.new_batch,
                           blocks.k, dtype);
 }
