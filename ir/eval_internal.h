@@ -15,7 +15,8 @@ struct Eval {
     Diags *diags;
     Arena *arena;
     int64_t symbols[64];
-    EvalSlot *slot; // per value
+    EvalSlot *slot;               // per value
+    struct Winograd *winograd[8]; // by tile, once they are needed
     bool failed;
 };
 

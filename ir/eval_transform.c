@@ -42,9 +42,10 @@ static double read_image(Eval *e, const Node *node, const int64_t *cell, void *u
 
 static double input_element(Eval *e, const Node *node, const Winograd *w, const int64_t *index) {
     const Tensor *x = eval_shape_of(e, node->operand[0]);
-    Tile tile = {.axes = x->rank - 2u, .channel = index[1]};
+    bool last = node->attr[3].i;
+    Tile tile = {.axes = x->rank - 2u, .channel = index[last ? 2 : 1]};
     const Attr *before = &node->attr[2];
-    int64_t to[2], rest = index[2];
+    int64_t to[2], rest = index[last ? 1 : 2];
     for (unsigned i = tile.axes; i-- > 0;) {
         int64_t count = eval_dim(e, node->attr[1].sizes.at[i]);
         Dim padding = before->sizes.at[before->sizes.n == 1 ? 0 : i];
@@ -72,23 +73,28 @@ static double weight_element(Eval *e, const Node *node, const Winograd *w, const
 
 typedef struct Products {
     unsigned size, axes;
+    bool last; // the channel
     int64_t channel, tile;
 } Products;
 
 static double read_products(Eval *e, const Node *node, const int64_t *cell, void *user) {
     const Products *p = user;
     int64_t place = p->axes == 2 ? cell[0] * p->size + cell[1] : cell[0];
-    return eval_at(e, node->operand[0], (int64_t[]){place, p->channel, p->tile});
+    int64_t rest[] = {p->last ? p->tile : p->channel, p->last ? p->channel : p->tile};
+    return eval_at(e, node->operand[0], (int64_t[]){place, rest[0], rest[1]});
 }
 
 static double output_element(Eval *e, const Node *node, const Winograd *w, const int64_t *index) {
     const Tensor *y = eval_shape_of(e, node->result[0]);
-    Products products = {.size = w->size, .axes = y->rank - 2u, .channel = index[1]};
+    bool last = node->attr[3].i;
+    Products products = {.size = w->size, .axes = y->rank - 2u, .last = last};
+    products.channel = index[last ? y->rank - 1 : 1];
+    const int64_t *size = y->size + (last ? 1 : 2), *at = index + (last ? 1 : 2);
     int64_t to[2] = {0}, number = index[0];
     for (unsigned i = 0; i < products.axes; i++) {
-        int64_t count = (y->size[2 + i] + w->tile - 1) / w->tile;
-        number = number * count + index[2 + i] / w->tile;
-        to[i] = index[2 + i] % w->tile;
+        int64_t count = (size[i] + w->tile - 1) / w->tile;
+        number = number * count + at[i] / w->tile;
+        to[i] = at[i] % w->tile;
     }
     products.tile = number;
     return transform(e, node, products.axes, w->size, (void *)w->output, to, read_products,
@@ -96,11 +102,15 @@ static double output_element(Eval *e, const Node *node, const Winograd *w, const
 }
 
 double eval_transform(Eval *e, const Node *node, const int64_t *index) {
-    Winograd w;
-    winograd_matrices((unsigned)node->attr[0].i, &w);
+    unsigned tile = (unsigned)node->attr[0].i;
+    Winograd *w = e->winograd[tile];
+    if (!w) {
+        w = e->winograd[tile] = arena_alloc(e->arena, sizeof *w);
+        winograd_matrices(tile, w);
+    }
     switch (node->op) {
-    case OP_WINOGRAD_INPUT: return input_element(e, node, &w, index);
-    case OP_WINOGRAD_WEIGHT: return weight_element(e, node, &w, index);
-    default: return output_element(e, node, &w, index);
+    case OP_WINOGRAD_INPUT: return input_element(e, node, w, index);
+    case OP_WINOGRAD_WEIGHT: return weight_element(e, node, w, index);
+    default: return output_element(e, node, w, index);
     }
 }

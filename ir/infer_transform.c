@@ -45,8 +45,10 @@ bool infer_winograd_input(OpCall *call) {
     if (same) before->sizes.n = 1;
     *call->result = *x;
     call->result->rank = 3;
+    bool last = infer_attr(call, "channels_last")->i;
     call->result->size[0] = dim_const(call->dims, places);
-    call->result->size[2] = tiles(call, x->size[0], count->sizes.at, spatial);
+    call->result->size[last ? 2 : 1] = x->size[1];
+    call->result->size[last ? 1 : 2] = tiles(call, x->size[0], count->sizes.at, spatial);
     return true;
 }
 
@@ -77,12 +79,15 @@ bool infer_winograd_output(OpCall *call) {
         !spatial_of(call, (uint8_t)shape->sizes.n, &spatial) ||
         !tile_of(call, spatial, &tile, &places) || !infer_sum_dtype(call, &dtype))
         return false;
-    Dim count[SPATIAL_MAX];
-    for (unsigned i = 0; i < spatial; i++)
-        count[i] = dim_ceil_div(call->dims, shape->sizes.at[2 + i], dim_const(call->dims, tile));
+    bool last = infer_attr(call, "channels_last")->i;
+    Dim count[SPATIAL_MAX], channels = shape->sizes.at[last ? shape->sizes.n - 1 : 1];
+    for (unsigned i = 0; i < spatial; i++) {
+        Dim size = shape->sizes.at[last ? 1 + i : 2 + i];
+        count[i] = dim_ceil_div(call->dims, size, dim_const(call->dims, tile));
+    }
     if (!dim_is(call->dims, x->size[0], places) ||
-        !infer_equal(call, x->size[1], shape->sizes.at[1]) ||
-        !infer_equal(call, x->size[2], tiles(call, shape->sizes.at[0], count, spatial)))
+        !infer_equal(call, x->size[last ? 2 : 1], channels) ||
+        !infer_equal(call, x->size[last ? 1 : 2], tiles(call, shape->sizes.at[0], count, spatial)))
         return infer_error(call, "the tiles do not make up an image of that shape");
     *call->result = (Type){.dtype = dtype, .rank = (uint8_t)shape->sizes.n};
     for (uint32_t i = 0; i < shape->sizes.n; i++) call->result->size[i] = shape->sizes.at[i];

@@ -10,6 +10,8 @@ enum { COST_GATHERED = 6, COST_TURNED = 6 };
 
 // What it is worth that the places of all images are the rows of one product.
 static const double gain_joined = 0.25;
+// What it is worth to an element of an image that channels of tiles are read or written together.
+static const double gain_transformed = 0.5;
 
 static uint32_t layout_root(const Layout *layout, uint32_t value) {
     while (layout->parent[value] != value) value = layout->parent[value];
@@ -38,6 +40,7 @@ static bool layout_is_free(const Layout *layout, ValueId value) {
     if (!node || node->kind == NODE_REPEAT) return true; // carried
     if (node->kind != NODE_OP) return false;
     OpClass class = op_info(node->op)->class;
+    if (class == OC_TRANSFORM) return node->op != OP_WINOGRAD_WEIGHT;
     return class == OC_MAP || class == OC_REDUCE || class == OC_CONTRACT;
 }
 
@@ -207,6 +210,24 @@ static void layout_see_map(Layout *layout, const Node *node) {
     }
 }
 
+// A transform of tiles goes along channels as well as along tiles, and rather so, as channels are
+// whole vectors: the transformed tensor follows the image.
+static void layout_see_transform(Layout *layout, const Node *node) {
+    const Graph *g = layout->g;
+    if (node->op == OP_WINOGRAD_WEIGHT) return;
+    ValueId from = node->operand[0], to = node->result[0];
+    bool makes_image = node->op == OP_WINOGRAD_OUTPUT;
+    ValueId image = makes_image ? to : layout_same_axes(layout, from);
+    if (!layout_is_free(layout, makes_image ? from : image)) {
+        layout->fixed[layout_root(layout, to)] = true;
+        return;
+    }
+    layout_join(layout, to, makes_image ? from : image);
+    const Type *type = &graph_value(g, image)->type;
+    if (layout_counts(type->dtype) && dim_divides(g->dims, 4, type->size[1]))
+        layout->gain[layout_root(layout, to)] += gain_transformed * layout_elements(layout, type);
+}
+
 // Something that wants the value in its own order.
 static void layout_see_other(Layout *layout, ValueId value) {
     value = value ? graph_under_moves(layout->g, value) : 0;
@@ -240,6 +261,7 @@ static void layout_see(Layout *layout, const Node *node) {
         break;
     case OC_REDUCE: layout_see_reduce(layout, node); break;
     case OC_MAP: layout_see_map(layout, node); break;
+    case OC_TRANSFORM: layout_see_transform(layout, node); break;
     case OC_MOVE: break;
     default:
         for (uint32_t i = 0; i < node->operands; i++) layout_see_other(layout, node->operand[i]);

@@ -100,6 +100,26 @@ static bool turn_reduce(Rewrite *rewrite, const Node *node, Builder *b) {
     return x != 0;
 }
 
+// A transform of tiles with the channels of what it makes last.
+static bool turn_transform(Rewrite *rewrite, const Node *node, Builder *b) {
+    const OpInfo *op = op_info(node->op);
+    Type result = node_type(rewrite, node);
+    ValueId x = node_operand(rewrite, node, 0);
+    Attr attr[OP_ATTRS_MAX] = {0};
+    build_attrs(node, attr);
+    attr[op_attr_index(op, "channels_last")] = attr_int(true);
+    if (node->op == OP_WINOGRAD_OUTPUT) {
+        Dim size[RANK_MAX];
+        uint8_t axes[RANK_MAX];
+        layout_axes(result.rank, false, axes);
+        for (uint32_t i = 0; i < result.rank; i++) size[i] = result.size[axes[i]];
+        attr[op_attr_index(op, "shape")] = attr_sizes(size, result.rank);
+        x = channels_last(b, x);
+    }
+    return set_last(rewrite, b, node->result[0],
+                    build_op(b, node->op, part_of(rewrite, node->result[0]), &x, 1, attr));
+}
+
 // What one side of a contract becomes.
 typedef struct Side {
     ValueId old, value;
@@ -206,6 +226,8 @@ static bool layout_node(Rewrite *rewrite, NodeId id, bool *done) {
     if (node->op == OP_CONTRACT) return turn_contract(rewrite, node, &b, done);
     if (class == OC_MAP && layout->last[node->result[0]])
         good = *done = turn_map(rewrite, node, &b);
+    else if (class == OC_TRANSFORM && layout->last[node->result[0]])
+        good = *done = turn_transform(rewrite, node, &b);
     else if (class == OC_REDUCE &&
              (layout->last[node->operand[0]] || layout->last[node->result[0]]))
         good = *done = turn_reduce(rewrite, node, &b);

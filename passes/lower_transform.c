@@ -4,7 +4,7 @@
 // it writes.
 //
 // Invocations are numbered along what lies side by side in the transformed tensor: tiles, or input
-// channels of filters.
+// channels of filters; with channels_last, `vec` channels of a tile to an invocation.
 #include "ir/winograd.h"
 #include "passes/build.h"
 #include "passes/lower.h"
@@ -22,14 +22,26 @@ typedef struct Transform {
     unsigned axes, in, out; // side of the tile read and of that made
     const double (*map)[WINOGRAD_SIZE_MAX];
     Space from_space, to_space;
-    Dim outer, inner, total;
-    KVal channel, position; // number along outer and along inner
-    KVal image, place[2];   // of the tile
-    KVal cell[CELLS_MAX];   // row-major, in or out to a side
+    bool last;            // channels lie last in memory
+    unsigned lanes;       // channels of an invocation
+    Dim outer, inner;     // axes 1 and 2 of the transformed tensor
+    KVal at[2];           // the invocation's numbers along outer and inner
+    KVal image, place[2]; // of the tile
+    KVal cell[CELLS_MAX]; // row-major, in or out to a side
 } Transform;
 
 static KVal number(Transform *t, int64_t value) {
     return k_i32(t->l->b, (int32_t)value);
+}
+
+// An image's space with axis 1 last.
+static void channels_last(Space *space) {
+    Dim channels = space->size[1];
+    uint8_t end = (uint8_t)(space->rank - 1);
+    for (uint8_t a = 1; a < end; a++)
+        space->size[a] = space->size[a + 1], space->axes[a] = (uint8_t)(a + 1);
+    space->size[end] = channels, space->axes[end] = 1;
+    space->permuted = true;
 }
 
 static bool transform_begin(Transform *t) {
@@ -52,11 +64,35 @@ static bool transform_begin(Transform *t) {
         t->out = t->w.tile;
         t->map = (const double(*)[WINOGRAD_SIZE_MAX])t->w.output;
     }
+    t->last = t->node->op != OP_WINOGRAD_WEIGHT && build_attr(t->node, "channels_last")->i;
+    t->lanes = t->last && l->schedule->vec ? l->schedule->vec : 1;
     t->outer = tiles->size[1], t->inner = tiles->size[2];
-    t->total = dim_mul(l->dims, t->outer, t->inner);
     t->from_space = space_of(l, from->rank, from->size);
     t->to_space = space_of(l, to->rank, to->size);
+    if (t->last && image == from) channels_last(&t->from_space);
     return true;
+}
+
+// The image's index of a channel: where the axes of a space with channels last, or not, begin.
+static KVal *channel_index(const Transform *t, Point *point) {
+    return &point->index[t->last ? point->space->rank - 1 : 1];
+}
+
+static KVal *spatial_index(const Transform *t, Point *point) {
+    return &point->index[t->last ? 1 : 2];
+}
+
+static KVal channel(const Transform *t) {
+    return t->at[t->last ? 1 : 0];
+}
+
+static KVal tile_number(const Transform *t) {
+    return t->at[t->last ? 0 : 1];
+}
+
+static const Dim *spatial_sizes(const Transform *t, const Type *image) {
+    bool own = t->last && t->node->op == OP_WINOGRAD_OUTPUT;
+    return image->size + (own ? 1 : 2);
 }
 
 // Which image the tile is of, and its row and column there.
@@ -65,7 +101,7 @@ static void transform_place(Transform *t, const Dim *count) {
     Dim sizes[3] = {dim_const(l->dims, 1)};
     KVal at[3];
     for (unsigned i = 0; i < t->axes; i++) sizes[1 + i] = count[i];
-    lower_split(l, t->position, (uint8_t)(1 + t->axes), sizes, at);
+    lower_split(l, tile_number(t), (uint8_t)(1 + t->axes), sizes, at);
     t->image = at[0];
     for (unsigned i = 0; i < t->axes; i++) t->place[i] = at[1 + i];
 }
@@ -96,22 +132,24 @@ static void read_image(Transform *t) {
     }
     KVal zero = lower_constant(l, type->dtype, 0);
     for (unsigned i = 0; i < cells(t, t->in); i++) {
-        Point point = point_make(&t->from_space, 1);
-        point.index[0] = image, point.index[1] = t->channel;
+        Point point = point_make(&t->from_space, (uint8_t)t->lanes);
+        point.index[0] = image, *channel_index(t, &point) = channel(t);
         KVal inside = real;
         for (unsigned a = 0; a < t->axes; a++) {
             unsigned at = a + 1 == t->axes ? i % t->in : i / t->in;
-            point.index[2 + a] = index[a][at];
+            spatial_index(t, &point)[a] = index[a][at];
             inside = k_and(b, inside, valid[a][at]);
         }
-        t->cell[i] = k_select(b, inside, lower_value(l, t->from, &point), zero);
+        KVal value = lower_value(l, t->from, &point);
+        if (k_type(b, value).lanes != t->lanes) value = k_splat(b, value, t->lanes);
+        t->cell[i] = k_select(b, inside, value, zero);
     }
 }
 
 static void read_filter(Transform *t) {
     for (unsigned i = 0; i < cells(t, t->in); i++) {
         Point point = point_make(&t->from_space, 1);
-        point.index[0] = t->channel, point.index[1] = t->position;
+        point.index[0] = t->at[0], point.index[1] = t->at[1];
         for (unsigned a = 0; a < t->axes; a++)
             point.index[2 + a] = number(t, a + 1 == t->axes ? i % t->in : i / t->in);
         t->cell[i] = lower_value(t->l, t->from, &point);
@@ -119,16 +157,18 @@ static void read_filter(Transform *t) {
 }
 
 static Point place_point(Transform *t, const Space *space, unsigned place) {
-    Point point = point_make(space, 1);
+    Point point = point_make(space, (uint8_t)t->lanes);
     point.index[0] = number(t, place);
-    point.index[1] = t->channel, point.index[2] = t->position;
+    point.index[1] = t->at[0], point.index[2] = t->at[1];
     return point;
 }
 
 static void read_places(Transform *t) {
     for (unsigned i = 0; i < cells(t, t->in); i++) {
         Point point = place_point(t, &t->from_space, i);
-        t->cell[i] = lower_value(t->l, t->from, &point);
+        KVal value = lower_value(t->l, t->from, &point);
+        if (k_type(t->l->b, value).lanes != t->lanes) value = k_splat(t->l->b, value, t->lanes);
+        t->cell[i] = value;
     }
 }
 
@@ -197,16 +237,17 @@ static void write_places(Transform *t) {
     }
 }
 
-// Writes the tile's part of the image, `vec` elements of a row at a time.
+// Writes the tile's part of the image, `vec` elements of a row, or channels, at a time.
 static void write_image(Transform *t, const ValueList *stores) {
     Lower *l = t->l;
     KBuilder *b = l->b;
     const Type *type = &graph_value(l->graph, t->to)->type;
-    unsigned vec = l->schedule->vec;
+    unsigned vec = t->last || !l->schedule->vec ? 1 : l->schedule->vec;
+    const Dim *sizes = spatial_sizes(t, type);
     int64_t tile = t->w.tile;
     KVal index[2][WINOGRAD_SIZE_MAX], valid[2][WINOGRAD_SIZE_MAX] = {{0}};
     for (unsigned a = 0; a < t->axes; a++) {
-        Dim size = type->size[2 + a];
+        Dim size = sizes[a];
         unsigned step = a + 1 == t->axes ? vec : 1;
         bool ragged = !dim_divides(l->dims, tile, size);
         for (unsigned i = 0; i < t->out; i += step) {
@@ -215,16 +256,16 @@ static void write_image(Transform *t, const ValueList *stores) {
         }
     }
     for (unsigned i = 0; i < cells(t, t->out); i += vec) {
-        Point point = point_make(&t->to_space, (uint8_t)vec);
-        point.index[0] = t->image, point.index[1] = t->channel;
+        Point point = point_make(&t->to_space, (uint8_t)(vec * t->lanes));
+        point.index[0] = t->image, *channel_index(t, &point) = channel(t);
         KVal inside = 0;
         for (unsigned a = 0; a < t->axes; a++) {
             unsigned at = a + 1 == t->axes ? i % t->out : i / t->out;
-            point.index[2 + a] = index[a][at];
+            spatial_index(t, &point)[a] = index[a][at];
             if (valid[a][at]) inside = inside ? k_and(b, inside, valid[a][at]) : valid[a][at];
         }
         if (inside) k_if_begin(b, inside);
-        point_set(l, &point, t->to, k_vector(b, vec, t->cell + i));
+        point_set(l, &point, t->to, vec > 1 ? k_vector(b, vec, t->cell + i) : t->cell[i]);
         for (uint32_t s = 0; s < stores->len; s++) lower_result(l, stores->at[s], &point);
         if (inside) k_if_end(b, 0, NULL, NULL);
     }
@@ -233,9 +274,10 @@ static void write_image(Transform *t, const ValueList *stores) {
 static void transform_output(Transform *t) {
     Lower *l = t->l;
     const Type *type = &graph_value(l->graph, t->to)->type;
+    const Dim *sizes = spatial_sizes(t, type);
     Dim count[2];
     for (unsigned a = 0; a < t->axes; a++)
-        count[a] = dim_ceil_div(l->dims, type->size[2 + a], dim_const(l->dims, t->w.tile));
+        count[a] = dim_ceil_div(l->dims, sizes[a], dim_const(l->dims, t->w.tile));
     transform_place(t, count);
     ValueList stores = fused_stores(l->arena, l->graph, graph_node(l->graph, l->node));
     k_if_begin(l->b, k_slt(l->b, t->image, lower_dim(l, type->size[0])));
@@ -253,27 +295,36 @@ static int64_t tile_flops(const Transform *t) {
     return 2 * terms * (t->axes == 2 ? t->in + t->out : 1);
 }
 
+// Whether `vec` elements of the fastest axis can be moved together.
+static bool transform_vec(Transform *t) {
+    Lower *l = t->l;
+    unsigned vec = l->schedule->vec ? l->schedule->vec : 1;
+    if (vec == 1) return true;
+    if (vec > 4 || (vec & (vec - 1)) || t->node->op == OP_WINOGRAD_WEIGHT) return false;
+    if (t->last) return dim_divides(l->dims, vec, t->inner);
+    const Type *to = &graph_value(l->graph, t->to)->type;
+    return t->node->op == OP_WINOGRAD_OUTPUT && t->w.tile % vec == 0 &&
+           dim_divides(l->dims, vec, to->size[to->rank - 1u]);
+}
+
 bool lower_transform(Lower *l) {
     Transform t = {.l = l};
     if (!transform_begin(&t)) return false;
-    KBuilder *b = l->b;
-    const Schedule *s = l->schedule;
-    unsigned vec = s->vec ? s->vec : 1;
-    const Type *to = &graph_value(l->graph, t.to)->type;
-    bool writes_rows = t.node->op == OP_WINOGRAD_OUTPUT;
-    if (vec > 1 && (!writes_rows || vec > 4 || t.w.tile % vec ||
-                    !dim_divides(l->dims, vec, to->size[to->rank - 1u]))) {
-        lower_fail(l, "vec=%u does not divide the rows of a tile and of the image", vec);
+    if (!transform_vec(&t)) {
+        lower_fail(l, "vec=%u does not divide what lies side by side", l->schedule->vec);
         return false;
     }
-    Dim groups = dim_ceil_div(l->dims, t.total, dim_const(l->dims, s->local));
+    KBuilder *b = l->b;
+    const Schedule *s = l->schedule;
+    Dim inner = dim_floor_div(l->dims, t.inner, dim_const(l->dims, t.lanes));
+    Dim total = dim_mul(l->dims, t.outer, inner);
+    Dim groups = dim_ceil_div(l->dims, total, dim_const(l->dims, s->local));
     KVal group = lower_workgroup(l, groups);
     KVal index = k_iadd(b, k_imul(b, group, k_i32(b, (int32_t)s->local)), k_local_id(b));
-    KVal at[2];
-    k_if_begin(b, k_slt(b, index, lower_dim(l, t.total)));
-    lower_split(l, index, 2, (Dim[]){t.outer, t.inner}, at);
-    t.channel = at[0], t.position = at[1];
-    if (writes_rows) {
+    k_if_begin(b, k_slt(b, index, lower_dim(l, total)));
+    lower_split(l, index, 2, (Dim[]){t.outer, inner}, t.at);
+    t.at[1] = k_imul(b, t.at[1], k_i32(b, (int32_t)t.lanes));
+    if (t.node->op == OP_WINOGRAD_OUTPUT) {
         transform_output(&t);
     } else {
         if (t.node->op == OP_WINOGRAD_INPUT)
@@ -284,5 +335,7 @@ bool lower_transform(Lower *l) {
         write_places(&t);
     }
     k_if_end(b, 0, NULL, NULL);
-    return lower_finish(l, groups, dim_mul(l->dims, t.total, dim_const(l->dims, tile_flops(&t))));
+    Dim flops =
+        dim_mul(l->dims, t.outer, dim_mul(l->dims, t.inner, dim_const(l->dims, tile_flops(&t))));
+    return lower_finish(l, groups, flops);
 }

@@ -54,6 +54,14 @@ static bool site_of(Rewrite *rewrite, const Node *node, WinogradSite *site) {
     return known && !depthwise;
 }
 
+// The attributes of an op with the tile set and others by default.
+static const OpInfo *attributes(Builder *b, OpId id, unsigned tile, Attr attr[OP_ATTRS_MAX]) {
+    const OpInfo *op = op_info(id);
+    op_attr_defaults(b->g->dims, b->g->arena, op, attr);
+    attr[op_attr_index(op, "tile")] = attr_int(tile);
+    return op;
+}
+
 static void set(const OpInfo *op, Attr *attr, const char *name, Attr value) {
     attr[op_attr_index(op, name)] = value;
 }
@@ -63,11 +71,10 @@ static ValueId transform(Builder *b, OpId op, const char *part, ValueId x, const
 }
 
 static ValueId transformed_input(Builder *b, const WinogradSite *site, unsigned tile, ValueId x) {
-    const OpInfo *op = op_info(OP_WINOGRAD_INPUT);
-    Attr attr[OP_ATTRS_MAX] = {0};
+    Attr attr[OP_ATTRS_MAX];
+    const OpInfo *op = attributes(b, OP_WINOGRAD_INPUT, tile, attr);
     Dim count[2];
     for (unsigned i = 0; i < site->axes; i++) count[i] = winograd_count(site, tile, i);
-    set(op, attr, "tile", attr_int(tile));
     set(op, attr, "count", attr_sizes(count, site->axes));
     set(op, attr, "before", attr_sizes(site->before, site->axes));
     return transform(b, op->id, "tiles", x, attr);
@@ -83,13 +90,12 @@ static ValueId by_group(Builder *b, const WinogradSite *site, const char *part, 
 
 static ValueId convert(Rewrite *rewrite, Builder *b, const Node *node, const WinogradSite *site,
                        const WinogradChoice *choice) {
-    const OpInfo *op = op_info(OP_WINOGRAD_OUTPUT);
     Type result = node_type(rewrite, node);
     DType inner =
         node->operands > 2 && node->operand[2] ? decompose_inner(result.dtype) : result.dtype;
     ValueId x = transformed_input(b, site, choice->tile, node_operand(rewrite, node, 0));
-    Attr attr[OP_ATTRS_MAX] = {0};
-    set(op_info(OP_WINOGRAD_WEIGHT), attr, "tile", attr_int(choice->tile));
+    Attr attr[OP_ATTRS_MAX];
+    (void)attributes(b, OP_WINOGRAD_WEIGHT, choice->tile, attr);
     ValueId w = transform(b, OP_WINOGRAD_WEIGHT, "filters", node_operand(rewrite, node, 1), attr);
     if (b->failed) return 0;
     Dim tiles = build_type(b, x).size[2], places = build_type(b, x).size[0];
@@ -101,7 +107,7 @@ static ValueId convert(Rewrite *rewrite, Builder *b, const Node *node, const Win
     DType products = choice->wide_products ? DT_F32 : site->dtype;
     ValueId y = build_contract(b, "products", w, x, grouped ? 2 : 1, 1, products);
     if (grouped) y = build_reshape(b, "joined", y, 3, (Dim[]){places, result.size[1], tiles});
-    set(op, attr, "tile", attr_int(choice->tile));
+    const OpInfo *op = attributes(b, OP_WINOGRAD_OUTPUT, choice->tile, attr);
     set(op, attr, "shape", attr_sizes(result.size, result.rank));
     set(op, attr, "dtype", attr_dtype(inner));
     set(op, attr, "reason", attr_string(choice->reason));

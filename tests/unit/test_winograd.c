@@ -213,12 +213,47 @@ static void test_shapes(void **state) {
     run(conv_text(&convs[4], "f32", "    output y = c\n"), "f6", 1, "portable");
 }
 
+// Between products with fragments the images of f16 nets have their channels last; the transforms
+// follow, and so do maps around them.
+static void test_channels_last(void **state) {
+    (void)state;
+    static const char format[] = "adept 1\nmodel m {\n    dim N in 1..=8\n"
+                                 "    input x : [N, 16, %d, %d] f16\n"
+                                 "    param v : [%d, 16, 1, 1] f16\n"
+                                 "    param w : [%d, %d, 3, 3] f16\n"
+                                 "    param bias : [%d] f16\n"
+                                 "    param u : [16, %d, 1, 1] f16\n"
+                                 "    a = relu(conv2d(x, v))\n"
+                                 "    b = relu(conv2d(a, w, bias, padding=1) + a)\n"
+                                 "    output y = conv2d(b, u) + x\n}\n";
+    static const int sizes[][3] = {{32, 6, 5}, {8, 8, 4}, {17, 5, 9}}; // channels, height, width
+    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        char text[800];
+        int c = sizes[i][0];
+        snprintf(text, sizeof text, format, sizes[i][1], sizes[i][2], c, c, c, c, c);
+        for (unsigned m = 0; m < 2; m++) {
+            Target target;
+            assert_true(target_builtin("h200", &target));
+            PassContext ctx = {.winograd = modes[m], .target = &target};
+            Graph *g = pass_run_checked_with(&ctx, load(text), NULL, 3, 2e-3);
+            Text dump = {0};
+            graph_print(g, &dump);
+            assert_true(!strstr(dump.data, "channels_last=true") == (c == 17));
+            text_free(&dump);
+            (void)program_check(g, &(ProgramCheck){.target = "h200",
+                                                   .symbols = (int64_t[]){3},
+                                                   .tolerance = 0.01,
+                                                   .scale = 0.3});
+            graph_destroy(g);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_filters),
-        cmocka_unit_test(test_exact),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_filters),       cmocka_unit_test(test_exact),
+        cmocka_unit_test(test_errors),        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_channels_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
