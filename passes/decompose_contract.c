@@ -102,6 +102,41 @@ static ValueId filters(Builder *b, const Conv *conv, ValueId weight) {
     return build_broadcast(b, weight, rank, size);
 }
 
+// Every channel by itself: its windows times its filters, summed over the window. `windows` is
+// [N, C, 1, H', W', 1, kh, kw] and so on; with one filter a channel the axis of filters is left
+// out.
+static ValueId depthwise(Builder *b, const Conv *conv, ValueId x, ValueId weight, ValueId bias,
+                         const Type *result) {
+    DimTable *dims = b->g->dims;
+    DType inner = decompose_inner(result->dtype);
+    uint32_t n = conv->spatial, first = dim_is(dims, conv->outer, 1) ? 2 : 3, rank = 0;
+    Dim one = dim_const(dims, 1), full[RANK_MAX], filter[RANK_MAX];
+    full[0] = conv->batch, filter[0] = one;
+    full[1] = filter[1] = conv->groups;
+    if (first == 3) full[2] = filter[2] = conv->outer;
+    rank = first;
+    for (uint32_t i = 0; i < n; i++, rank++) full[rank] = conv->output[i], filter[rank] = one;
+    for (uint32_t i = 0; i < n; i++, rank++) full[rank] = filter[rank] = conv->kernel[i];
+    Dim window[RANK_MAX];
+    for (uint32_t i = 0; i < rank; i++) window[i] = first == 3 && i == 2 ? one : full[i];
+    x = build_cast(b, "wide", build_reshape(b, "window", x, rank, window), inner);
+    weight = build_reshape(b, "filter", weight, rank - 1, filter + 1);
+    weight = decompose_spread(b, "filter", weight, rank, full, inner);
+    x = build_map2(b, OP_MULTIPLY, "product", x, weight);
+    bool plain = first == 2 && inner == result->dtype;
+    uint32_t mask = ((1u << n) - 1) << (rank - n);
+    x = build_reduce(b, OP_SUM, !bias && plain ? NULL : "sum", x, mask);
+    rank -= n;
+    if (bias) {
+        bias = build_reshape(b, "bias", bias, first - 1, full + 1);
+        bias = build_expand_to(b, bias, n);
+        bias = decompose_spread(b, "bias", bias, rank, full, inner);
+        x = build_map2(b, OP_ADD, plain ? NULL : "add", x, bias);
+    }
+    x = build_cast(b, first == 3 ? "filters" : NULL, x, result->dtype);
+    return first == 3 ? build_reshape(b, NULL, x, result->rank, result->size) : x;
+}
+
 ValueId decompose_conv(Rewrite *rewrite, Builder *b, const Node *node) {
     DimTable *dims = b->g->dims;
     ValueId x = node_operand(rewrite, node, 0), weight = node_operand(rewrite, node, 1);
@@ -119,6 +154,9 @@ ValueId decompose_conv(Rewrite *rewrite, Builder *b, const Node *node) {
         conv.kernel[i] = kernel.size[2 + i];
     }
     x = windows(b, node, &conv, x);
+    bool fits = 3 + 2 * conv.spatial <= RANK_MAX;
+    if (conv.grouped && fits && dim_is(dims, conv.inner, 1))
+        return depthwise(b, &conv, x, weight, bias, &result);
     weight = filters(b, &conv, weight);
     if (bias && conv.grouped)
         bias = build_reshape(b, "bias", bias, 2, (Dim[]){conv.groups, conv.outer});

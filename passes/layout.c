@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-enum { POOL_CELLS = 16, MOVE_BYTES = 16 };
+enum { POOL_CELLS = 16, EPILOGUE_DEPTH = 12, MOVE_BYTES = 16 };
 
 // What moving one element costs, in moves of a vector's element: alone in a product with fragments,
 // alone in a map that stores a value in another order than it was computed in.
@@ -176,6 +176,21 @@ static void layout_see_contract(Layout *layout, const Node *node) {
     }
 }
 
+// Whether maps of one shape come out of a contract, which then can pool what they make.
+static bool layout_from_contract(const Layout *layout, ValueId value, unsigned depth) {
+    const Node *node = layout_node_of(layout, value);
+    if (!node || node->kind != NODE_OP || depth > EPILOGUE_DEPTH) return false;
+    if (node->op == OP_CONTRACT) return true;
+    const Type *type = &graph_value(layout->g, value)->type;
+    for (uint32_t i = 0; op_info(node->op)->class == OC_MAP && i < node->operands; i++) {
+        ValueId x = node->operand[i];
+        if (x && build_same_shape(&graph_value(layout->g, x)->type, type) &&
+            layout_from_contract(layout, x, depth + 1))
+            return true;
+    }
+    return false;
+}
+
 static void layout_see_reduce(Layout *layout, const Node *node) {
     ValueId value = node->operand[0];
     if (!layout_is_free(layout, value)) return;
@@ -186,7 +201,8 @@ static void layout_see_reduce(Layout *layout, const Node *node) {
     double cells = 1;
     for (uint32_t i = 0; i < type->rank; i++)
         if (mask >> i & 1) cells *= (double)dim_bounds(layout->g->dims, type->size[i]).hi;
-    if (cells <= POOL_CELLS) layout->pooled[layout_root(layout, value)] = true;
+    if (cells <= POOL_CELLS && layout_from_contract(layout, value, 0))
+        layout->pooled[layout_root(layout, value)] = true;
 }
 
 // Moves that leave the axes where they are.

@@ -32,22 +32,50 @@ static ValueId channels_back(Builder *b, const char *part, ValueId x) {
     return turn(b, part, x, axes);
 }
 
-// An operand that broadcasts to `rank` axes, with axis 1 of those last.
-static ValueId operand_last(Builder *b, ValueId x, uint32_t rank) {
+// A weight in memory in the order in which it is read. A cast to its own dtype is a copy.
+static ValueId stored_as_read(Builder *b, ValueId x) {
+    const OpInfo *op = op_info(OP_CAST);
+    Attr attr[OP_ATTRS_MAX] = {0};
+    op_attr_defaults(b->g->dims, b->g->arena, op, attr);
+    attr[op_attr_index(op, "dtype")] = attr_dtype(build_type(b, x).dtype);
+    return build_op(b, OP_CAST, "packed", &x, 1, attr);
+}
+
+static bool is_sized(const Builder *b, ValueId x) {
+    Type type = build_type(b, x);
+    return dim_is_const(b->g->dims, type_elements(b->g->dims, &type), NULL);
+}
+
+// How many axes of the type are not of size 1.
+static uint32_t real_axes(const Builder *b, const Type *type) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < type->rank; i++) count += !dim_is(b->g->dims, type->size[i], 1);
+    return count;
+}
+
+// An operand that broadcasts to the shape `full`, with axis 1 of that last. A weight that is spread
+// and has more than an element for each channel is packed in that order.
+static ValueId operand_last(Builder *b, ValueId x, const Type *full, bool constant) {
     Type type = build_type(b, x);
     Dim size[RANK_MAX];
+    uint32_t rank = full->rank;
     if (!type.rank) return x;
     const Node *def = simplify_def(b, x);
     if (def && def->op == OP_BROADCAST_TO && type.rank == rank) { // spread what is turned
         for (uint32_t i = 0; i < rank; i++)
             size[i] = i == 0 ? type.size[0] : i + 1 < rank ? type.size[i + 1] : type.size[1];
-        return build_broadcast(b, operand_last(b, def->operand[0], rank), rank, size);
+        x = operand_last(b, def->operand[0], full, constant);
+        return build_broadcast(b, x, rank, size);
     }
     uint32_t more = rank - type.rank;
     for (uint32_t i = 0; i < rank; i++)
         size[i] = i < more ? dim_const(b->g->dims, 1) : type.size[i - more];
     x = build_reshape(b, "lead", x, rank, size);
-    return x ? channels_last(b, x) : 0;
+    if (!x) return 0;
+    x = channels_last(b, x);
+    bool scattered = !dim_is(b->g->dims, size[1], 1) && real_axes(b, &type) > 1 &&
+                     !build_same_shape(&type, full);
+    return constant && scattered && is_sized(b, x) ? stored_as_read(b, x) : x;
 }
 
 // What the value computed with axis 1 last is called: as in the graph, unless an output must have
@@ -68,12 +96,16 @@ static bool set_last(Rewrite *rewrite, Builder *b, ValueId old, ValueId value) {
 }
 
 static bool turn_map(Rewrite *rewrite, const Node *node, Builder *b) {
-    uint32_t rank = node_type(rewrite, node).rank;
+    const Layout *layout = rewrite->user;
+    Type full = node_type(rewrite, node);
     ValueId operand[OP_OPERANDS_MAX] = {0};
-    for (uint32_t i = 0; i < node->operands && i < OP_OPERANDS_MAX; i++)
-        if (node->operand[i]) operand[i] = operand_last(b, node_operand(rewrite, node, i), rank);
-    return set_last(rewrite, b, node->result[0],
-                    build_like(b, node, part_of(rewrite, node->result[0]), operand));
+    for (uint32_t i = 0; i < node->operands && i < OP_OPERANDS_MAX; i++) {
+        ValueId old = node->operand[i];
+        if (old)
+            operand[i] = operand_last(b, rewrite_get(rewrite, old), &full, layout->constant[old]);
+    }
+    const char *part = part_of(rewrite, node->result[0]);
+    return set_last(rewrite, b, node->result[0], build_like(b, node, part, operand));
 }
 
 static bool turn_reduce(Rewrite *rewrite, const Node *node, Builder *b) {
@@ -142,21 +174,6 @@ static bool is_last(const Graph *g, const Type *type, uint32_t from_end) {
     for (uint32_t i = type->rank - from_end + 1; i < type->rank; i++)
         if (!dim_is(g->dims, type->size[i], 1)) return false;
     return true;
-}
-
-// A weight in memory in the order in which the contract reads it. A cast to its own dtype is a
-// copy.
-static ValueId stored_as_read(Builder *b, ValueId x) {
-    const OpInfo *op = op_info(OP_CAST);
-    Attr attr[OP_ATTRS_MAX] = {0};
-    op_attr_defaults(b->g->dims, b->g->arena, op, attr);
-    attr[op_attr_index(op, "dtype")] = attr_dtype(build_type(b, x).dtype);
-    return build_op(b, OP_CAST, "packed", &x, 1, attr);
-}
-
-static bool is_sized(const Builder *b, ValueId x) {
-    Type type = build_type(b, x);
-    return dim_is_const(b->g->dims, type_elements(b->g->dims, &type), NULL);
 }
 
 // The same operand for every element of axis 0: what is spread along it; 0: it is not.

@@ -139,6 +139,7 @@ KVal lower_smaller(KBuilder *b, DType dtype, KVal x, KVal y);
 bool lower_map(Lower *l);
 bool lower_map_tile(Lower *l); // of family map
 bool lower_row(Lower *l);
+bool lower_window(Lower *l); // of family row
 bool lower_contract(Lower *l);
 bool lower_skinny(Lower *l); // of family contract
 bool lower_transform(Lower *l);

@@ -1,8 +1,6 @@
 // What any schedule must keep to before a family looks at it: plans are also written by hand.
 #include "passes/lower.h"
 
-#include <string.h>
-
 enum { CHECK_ITEMS_MAX = 64, CHECK_TILE_MAX = 1024, CHECK_ROWS_MAX = 1024 };
 
 static bool check_power(uint32_t value) {
@@ -14,7 +12,7 @@ static bool check_wide(const Schedule *s) { // form skinny moves words of severa
 }
 
 bool lower_check_schedule(Lower *l, const Schedule *s, const Target *target) {
-    const char *family = graph_node(l->graph, l->node)->family, *wrong = NULL;
+    const char *wrong = NULL;
     uint32_t most = target->max_invocations < target->max_local_x ? target->max_invocations
                                                                   : target->max_local_x;
     if (s->local < 1 || s->local > most)
@@ -25,8 +23,6 @@ bool lower_check_schedule(Lower *l, const Schedule *s, const Target *target) {
         wrong = "items and unroll are at most 64";
     else if (s->tile_m > CHECK_TILE_MAX || s->tile_n > CHECK_TILE_MAX || s->tile_k > CHECK_TILE_MAX)
         wrong = "a tile's sides are at most 1024";
-    else if (s->form && !strcmp(family, "row"))
-        wrong = "its family has no forms";
     else if (s->rows > CHECK_ROWS_MAX || s->keep > 1)
         wrong = "rows are at most 1024, keep is 0 or 1";
     else if (s->subgroup && (!check_power(s->subgroup) || s->subgroup < target->subgroup_min ||

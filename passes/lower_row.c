@@ -4,6 +4,8 @@
 //
 // With keep=1 a row's elements stay in registers between phases (its length is constant and at most
 // lanes * vec * items); else each phase reads them again in a loop.
+#include <string.h>
+
 #include "passes/lower_reduce.h"
 #include "passes/lower_shape.h"
 
@@ -262,6 +264,11 @@ static bool row_keep(Row *r) {
 
 bool lower_row(Lower *l) {
     const Schedule *s = l->schedule;
+    if (s->form && strcmp(s->form, "window") == 0) return lower_window(l);
+    if (s->form) {
+        lower_fail(l, "there is no form %s of a row", s->form);
+        return false;
+    }
     Row r = {.l = l, .vec = s->vec ? s->vec : 1};
     uint32_t rows = s->rows ? s->rows : 1;
     if (!row_shape(l->arena, l->graph, l->node, &r.shape)) {

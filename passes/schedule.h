@@ -18,6 +18,7 @@ typedef struct ScheduleSite {
 
 void schedule_map(ScheduleSite *site);
 void schedule_row(ScheduleSite *site);
+void schedule_window(ScheduleSite *site); // of family row
 void schedule_contract(ScheduleSite *site);
 void schedule_skinny(ScheduleSite *site); // of family contract
 void schedule_coop(ScheduleSite *site);   // likewise

@@ -162,6 +162,7 @@ void schedule_row(ScheduleSite *site) {
     row_look(&row);
     row.phases = row_phases(&row);
     uint32_t most = site->target->max_invocations < 256 ? site->target->max_invocations : 256;
+    schedule_window(site);
     row_candidate(&row, 1, 64);
     for (uint32_t lanes = 4; lanes <= most; lanes *= 2)
         row_candidate(&row, lanes, lanes < 64 ? 64 : lanes);
