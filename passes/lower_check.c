@@ -1,6 +1,8 @@
 // What any schedule must keep to before a family looks at it: plans are also written by hand.
 #include "passes/lower.h"
 
+#include <string.h>
+
 enum { CHECK_ITEMS_MAX = 64, CHECK_TILE_MAX = 1024, CHECK_ROWS_MAX = 1024 };
 
 static bool check_power(uint32_t value) {
