@@ -69,6 +69,57 @@ static bool contract_pool(Graph *g, NodeId fused, ContractShape *out) {
     return true;
 }
 
+bool contract_part(const Graph *g, ValueId value, ValueId *base, uint32_t *cell) {
+    const Node *node = NULL;
+    const Type type = graph_value(g, value)->type;
+    int64_t start, stop;
+    for (;; value = node->operand[0]) {
+        NodeId id = graph_value(g, value)->node;
+        node = id ? graph_node(g, id) : NULL;
+        if (!node || node->kind != NODE_OP || !node->inline_view) return false;
+        if (!move_is_reshape(node->op)) break;
+    }
+    if (node->op != OP_SLICE) return false;
+    *base = node->operand[0];
+    const Type *from = &graph_value(g, *base)->type;
+    if (type.rank + 1u != from->rank) return false;
+    for (uint8_t a = 0; a <= type.rank; a++) {
+        Dim first = build_attr(node, "starts")->sizes.at[a];
+        Dim end = build_attr(node, "stops")->sizes.at[a];
+        if (a < type.rank) {
+            if (build_attr(node, "steps")->ints.at[a] != 1 || !dim_is(g->dims, first, 0) ||
+                end != from->size[a] || type.size[a] != from->size[a])
+                return false;
+        } else if (!dim_is_const(g->dims, first, &start) || !dim_is_const(g->dims, end, &stop) ||
+                   stop != start + 1) {
+            return false;
+        }
+    }
+    *cell = (uint32_t)start;
+    return true;
+}
+
+// Parts of the product that nodes of the body read.
+static bool contract_parts(Graph *g, NodeId fused, ContractShape *out) {
+    const Region *body = &g->regions.at[graph_node(g, fused)->body];
+    const Type *type = &graph_value(g, out->result)->type;
+    for (uint32_t i = 0; i < body->nodes.len; i++) {
+        const Node *node = graph_node(g, body->nodes.at[i]);
+        for (uint32_t o = 0; o < node->operands && !node->inline_view; o++) {
+            ContractPart part = {.value = node->operand[o]};
+            ValueId base;
+            if (!part.value || !contract_part(g, part.value, &base, &part.cell)) continue;
+            if (base == out->result) vec_push(g->arena, &out->parts, part);
+        }
+    }
+    int64_t cells;
+    if (!out->parts.len) return true;
+    if (!dim_is_const(g->dims, type->size[type->rank - 1], &cells) || cells > CONTRACT_PARTS_MAX)
+        return false;
+    out->cells = (uint32_t)cells;
+    return dim_exact_div(g->dims, out->n, dim_const(g->dims, cells), &out->windows);
+}
+
 bool contract_shape(Graph *g, NodeId fused, ContractShape *out) {
     *out = (ContractShape){.cells = 1};
     out->node = fused_find(g, graph_node(g, fused), OC_CONTRACT);
@@ -87,7 +138,7 @@ bool contract_shape(Graph *g, NodeId fused, ContractShape *out) {
     for (uint8_t a = 0; a < out->n_axes; a++) out->n_size[a] = y->size[out->batch_axes + a];
     out->windows = out->n;
     out->pool = fused_find(g, graph_node(g, fused), OC_REDUCE);
-    return !out->pool || contract_pool(g, fused, out);
+    return out->pool ? contract_pool(g, fused, out) : contract_parts(g, fused, out);
 }
 
 // Length of the run of neighbours that an axis of the view starts with.

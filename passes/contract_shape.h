@@ -2,12 +2,19 @@
 // matrix, and a reduction of small windows of the N axes (pooling) that may follow.
 //
 // Without pooling columns are the N axes joined. With pooling they are [windows, cells]: the cells
-// of one window are neighbours, so that one invocation holds a whole window.
+// of one window are neighbours, so that one invocation holds a whole window. The same holds where
+// maps read the product in parts, as a gate does.
 #pragma once
 
 #include "passes/lower_shape.h"
 
-enum { POOL_CELLS_MAX = 16 };
+enum { POOL_CELLS_MAX = 16, CONTRACT_PARTS_MAX = 4 }; // parts: as lanes of a vector
+
+// A value that a fused node reads of the product: every `cells`-th column from `cell` on.
+typedef struct ContractPart {
+    ValueId value;
+    uint32_t cell;
+} ContractPart;
 
 typedef struct ContractShape {
     NodeId node;
@@ -19,10 +26,16 @@ typedef struct ContractShape {
     ValueId pooled;       // what its windows read: a value of the contract's shape
     uint32_t cells;       // of a window; 1 without pooling
     Dim windows;          // n without pooling
-    bool scattered;       // a window's cells are not simply neighbouring columns
-    View cell;            // [windows, cells] -> element of the joined N axes
+    VEC(ContractPart)
+    parts;          // maps read the product only so: windows are `cells` columns side by
+                    // side, and results have an element a window
+    bool scattered; // a window's cells are not simply neighbouring columns
+    View cell;      // [windows, cells] -> element of the joined N axes
 } ContractShape;
 
+// Whether `value` is seen as one element in so many of what `base` holds, element `cell` of each of
+// the last axis.
+bool contract_part(const Graph *g, ValueId value, ValueId *base, uint32_t *cell);
 // False if the body is not of this form.
 bool contract_shape(Graph *g, NodeId fused, ContractShape *out);
 // Whether the operand's elements lie side by side along K rather than along its other axes.

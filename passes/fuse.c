@@ -101,6 +101,8 @@ bool pass_fuse(PassContext *ctx, const Graph *in, Graph **out) {
     f.stored = stored;
     find_uses(&f, uses, stored);
     f.constant = find_constant(in, &f);
+    Readers readers = readers_find(in, f.arena);
+    f.readers = &readers;
     f.group = arena_alloc(f.arena, in->nodes.len * sizeof *f.group);
     f.stamp = arena_alloc(f.arena, in->nodes.len * sizeof *f.stamp);
     vec_push(f.arena, &f.groups, (Group){0});

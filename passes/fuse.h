@@ -8,6 +8,7 @@
 #pragma once
 
 #include "passes/build.h"
+#include "passes/readers.h"
 
 typedef enum Family {
     FAMILY_MAP,
@@ -21,6 +22,7 @@ typedef struct Group {
     Family family;
     Type full;
     uint32_t reduced;     // mask of axes
+    bool parts;           // a contract whose maps read neighbouring columns of it, see fuse_parts.c
     bool constant;        // depends on params and consts only
     VEC(NodeId) nodes;    // in program order
     uint32_t first, last; // places of the first and last node in the region
@@ -40,6 +42,7 @@ typedef struct Fuser {
     const uint32_t *uses;
     const bool *stored;   // per value: memory must hold it
     const bool *constant; // per node
+    Readers *readers;
     RegionId region;
     uint32_t *place; // per node: its number in its region
     uint32_t *group; // per node: its group, 0: none
@@ -60,6 +63,15 @@ bool fuse_allows(const Fuser *f, uint32_t group, NodeId node);
 Group fuse_alone(const Fuser *f, NodeId node);
 // Whether a map group or a contract can become one that reduces as `node` does.
 bool fuse_can_reduce(const Fuser *f, uint32_t group, NodeId node, Group *out);
+
+// fuse_parts.c: a gate, silu(a) * b, over a product that holds a and b in neighbouring columns.
+
+// Whether the node reads a part of the product that is in `group`.
+bool fuse_reads_part(const Fuser *f, uint32_t group, NodeId node);
+// Whether a contract can become one whose maps read it in parts, as `node` does.
+bool fuse_can_part(const Fuser *f, uint32_t group, NodeId node, Group *out);
+// Takes groups apart in which not all readers of the parts have found a place.
+void fuse_check_parts(Fuser *f, uint32_t first_group);
 
 // fuse_group.c: forming the groups of a region.
 

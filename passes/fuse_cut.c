@@ -70,7 +70,7 @@ static bool take_over(Fuser *f, uint32_t id, ValueId value) {
     const Type *type = &graph_value(f->g, value)->type;
     if (op_info(node->op)->class != OC_MAP || !only_read_by(f, value, id)) return false;
     if (fuse_kind(f, &f->groups.at[id], type) != KIND_FULL) return false;
-    if (added_bits(f, node) >= bits(f, value)) return false;
+    if (fuse_reads_part(f, from, node_id) || added_bits(f, node) >= bits(f, value)) return false;
     remove_node(f, from, node_id);
     insert_node(f, id, node_id);
     return true;

@@ -102,6 +102,7 @@ static bool try_join(Fuser *f, uint32_t id, NodeId node) {
     if (class == OC_CONTRACT || class == OC_TRANSFORM || class == OC_SOURCE) return false;
     if (class == OC_REDUCE && reduces(f, group) == GROUP_REDUCES_MAX) return false;
     bool converts = class == OC_REDUCE && fuse_can_reduce(f, id, node, &reduced);
+    converts |= class == OC_MAP && fuse_can_part(f, id, node, &reduced);
     if (class == OC_REDUCE && group->family == FAMILY_CONTRACT && !converts) return false;
     if (!converts && !fuse_allows(f, id, node)) return false;
     if (makes_cycle(f, id, node)) return false;
@@ -197,6 +198,9 @@ static GroupList producers(const Fuser *f, NodeId id) {
 
 static void place(Fuser *f, NodeId id) {
     GroupList list = producers(f, id);
+    for (uint32_t i = 0; i < list.len && !f->group[id]; i++)
+        if (f->groups.at[list.at[i]].parts || fuse_reads_part(f, list.at[i], id))
+            try_join(f, list.at[i], id);
     for (uint32_t i = 0; i < list.len && !f->group[id]; i++) try_join(f, list.at[i], id);
     if (!f->group[id]) {
         Group alone = fuse_alone(f, id);
@@ -251,6 +255,7 @@ void fuse_region(Fuser *f, RegionId region) {
     uint32_t first = f->groups.len;
     for (uint32_t i = 0; i < nodes->nodes.len; i++)
         if (computes(f, nodes->nodes.at[i])) place(f, nodes->nodes.at[i]);
+    fuse_check_parts(f, first);
     share(f, first); // once more after the cuts, as rows then read other tensors
     fuse_cut(f, first);
     share(f, first);

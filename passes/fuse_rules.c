@@ -1,3 +1,4 @@
+#include "passes/contract_shape.h"
 #include "passes/fuse.h"
 
 ValueId fuse_base(const Graph *g, ValueId value) {
@@ -75,6 +76,8 @@ static bool edge_allowed(const Fuser *f, const Group *group, Kind kind, const Ty
         if (!build_same_shape(own, type)) return false;
         return operand == base || (kind == KIND_KEPT && only_expands(f, group, operand));
     }
+    uint32_t cell;
+    if (group->parts && kind == KIND_KEPT) return contract_part(f->g, operand, &base, &cell);
     if (kind != KIND_FULL || group->family != FAMILY_ROW) return false;
     const Node *node = graph_node(f->g, graph_value(f->g, operand)->node);
     if (operand != base && node->op == OP_BROADCAST_TO) {

@@ -2,8 +2,9 @@
 // the others joined along N, once, in `prepare`. Few rows gain from it: less is read, and more
 // units have something to do. Two ways:
 //
-// - Two products of one shape that meet in a map (silu(a) * b) become the two halves of an axis of
-//   size 2, [.., 2, N], so that one kernel holds both values of an element and applies the map.
+// - Two products of one shape that meet in a map (silu(a) * b) alternate, [.., N, 2]: one kernel
+// has
+//   both values of an element side by side, and applies the map on its way out.
 // - Others lie side by side, [.., N1 + N2 + ..], and readers see slices. Maps behind them (a bias,
 //   a cast) are joined as well where they are the same for all; where they differ they would lose
 //   their place in the product's kernel, and the products stay apart.
@@ -13,15 +14,16 @@
 #include <math.h>
 #include <string.h>
 
-#include "passes/decompose.h"
+#include "passes/pack.h"
 #include "passes/product_cost.h"
+#include "passes/readers.h"
 
-enum { JOIN_MAX = 16, STEPS_MAX = 8 };
+enum { JOIN_MAX = 16, STEPS_MAX = 8, MEET_MAX = 32 };
 
 typedef struct Set {
     uint32_t count;
     NodeId product[JOIN_MAX];
-    bool halves;            // two that meet in a map
+    bool pairs;             // two that meet in a map
     uint32_t steps;         // maps behind each that are joined
     NodeId step[STEPS_MAX]; // those of the first product
     ValueId last[JOIN_MAX]; // what stands behind the joined maps
@@ -29,21 +31,16 @@ typedef struct Set {
     const char *reason;
 } Set;
 
-typedef struct Edge {
-    NodeId reader;
-    uint32_t next; // of the same value
-} Edge;
-
 typedef struct Joiner {
     const Graph *g;
     const PassContext *ctx;
     const bool *constant; // per value
     const uint32_t *uses; // per value
-    uint32_t *edge;       // per value: the latest of its readers
-    VEC(Edge) edges;      // [0] unused
-    NodeId *next;         // per node: the next product of the same tensor
-    uint32_t *set;        // per node: its set + 1
-    bool *gone;           // per node: a map that is part of a joined one
+    Readers readers;
+    NodeId *next;  // per node: the next product of the same tensor
+    uint8_t *seen; // per value: of a search for a meeting
+    uint32_t *set; // per node: its set + 1
+    bool *gone;    // per node: a map that is part of a joined one
     VEC(Set) sets;
 } Joiner;
 
@@ -101,40 +98,54 @@ static bool goes_with(const Graph *g, const Node *a, const Node *b) {
 // The map that alone reads `value`, whole, in its own region; 0: there is none.
 static NodeId next_map(const Joiner *j, ValueId value) {
     const Graph *g = j->g;
-    NodeId id = j->edges.at[j->edge[value]].reader;
-    if (j->uses[value] != 1 || !id) return 0;
+    NodeId id = readers_only(&j->readers, j->uses, value);
+    if (!id) return 0;
     const Node *node = graph_node(g, id);
-    if (node->kind != NODE_OP || op_info(node->op)->class != OC_MAP) return 0;
-    if (node->region != graph_node(g, graph_value(g, value)->node)->region) return 0;
+    if (op_info(node->op)->class != OC_MAP) return 0;
     return build_same_shape(type_of(g, node->result[0]), type_of(g, value)) ? id : 0;
 }
 
-static bool meet(const Joiner *j, ValueId a, ValueId b) {
+// Whether a map of the values' shape depends on both: marks in `seen` what depends on `value` with
+// `bit`, and looks for what has both.
+static bool reaches(const Joiner *j, ValueId value, uint8_t bit, unsigned *budget) {
     const Graph *g = j->g;
-    if (!build_same_shape(type_of(g, a), type_of(g, b))) return false;
-    for (NodeId to; (to = next_map(j, a)) != 0; a = graph_node(g, to)->result[0]) {
-        ValueId other = b;
-        for (NodeId at; (at = next_map(j, other)) != 0; other = graph_node(g, at)->result[0])
-            if (at == to) return true;
+    j->seen[value] |= bit;
+    if (j->seen[value] == 3) return true;
+    for (uint32_t e = j->readers.first[value]; e && *budget; e = j->readers.edges.at[e].next) {
+        const Node *node = graph_node(g, j->readers.edges.at[e].node);
+        if (op_info(node->op)->class != OC_MAP || (j->seen[node->result[0]] & bit)) continue;
+        if (!build_same_shape(type_of(g, node->result[0]), type_of(g, value))) continue;
+        --*budget;
+        if (reaches(j, node->result[0], bit, budget)) return true;
     }
     return false;
 }
 
-// Readers of values, and products of one tensor in program order.
-static void find_readers(Joiner *j) {
+static void forget(const Joiner *j, ValueId value) {
+    if (!j->seen[value]) return;
+    j->seen[value] = 0;
+    for (uint32_t e = j->readers.first[value]; e; e = j->readers.edges.at[e].next) {
+        const Node *node = graph_node(j->g, j->readers.edges.at[e].node);
+        if (node->results) forget(j, node->result[0]);
+    }
+}
+
+// Whether maps behind both products meet, and one kernel can hold all that reads them.
+static bool meet(Joiner *j, ValueId a, ValueId b) {
+    unsigned budget = MEET_MAX;
+    ValueId both[] = {a, b};
+    if (!build_same_shape(type_of(j->g, a), type_of(j->g, b))) return false;
+    bool met = !reaches(j, a, 1, &budget) && reaches(j, b, 2, &budget);
+    forget(j, a);
+    forget(j, b);
+    return met && readers_close(&j->readers, j->uses, both, 2);
+}
+
+// Lists the products of one tensor in program order.
+static void find_products(Joiner *j) {
     const Graph *g = j->g;
     const bool *live = graph_live_nodes(g);
     NodeId *first = arena_alloc(g->arena, g->values.len * sizeof *first);
-    vec_push(g->arena, &j->edges, (Edge){0});
-    for (NodeId id = 1; id < g->nodes.len; id++) {
-        const Node *node = graph_node(g, id);
-        for (uint32_t i = 0; live[id] && node->kind == NODE_OP && i < node->operands; i++) {
-            Edge edge = {id, j->edge[node->operand[i]]};
-            if (!node->operand[i]) continue;
-            vec_push(g->arena, &j->edges, edge);
-            j->edge[node->operand[i]] = j->edges.len - 1;
-        }
-    }
     for (NodeId id = g->nodes.len; id-- > 1;) {
         const Node *node = graph_node(g, id);
         if (!live[id] || !is_asked(j, node)) continue;
@@ -146,16 +157,16 @@ static void find_readers(Joiner *j) {
 // A set for each two that meet, then one for all others of a tensor.
 static void find_sets(Joiner *j) {
     const Graph *g = j->g;
-    for (unsigned halves = 1; halves-- > 0;)
+    for (unsigned pairs = 2; pairs-- > 0;)
         for (NodeId id = 1; id < g->nodes.len; id++) {
             const Node *node = graph_node(g, id);
             if (j->set[id] || !j->next[id]) continue;
-            Set set = {.count = 1, .product = {id}, .halves = halves};
+            Set set = {.count = 1, .product = {id}, .pairs = pairs};
             for (NodeId other = j->next[id]; other && set.count < JOIN_MAX;
                  other = j->next[other]) {
                 const Node *with = graph_node(g, other);
                 if (j->set[other] || !goes_with(g, node, with)) continue;
-                if (halves && (set.count == 2 || !meet(j, node->result[0], with->result[0])))
+                if (pairs && (set.count == 2 || !meet(j, node->result[0], with->result[0])))
                     continue;
                 set.product[set.count++] = other;
             }
@@ -265,8 +276,8 @@ static bool take_step(const Joiner *j, Set *set, uint32_t tail) {
 // product's kernel.
 static bool loses_maps(const Joiner *j, ValueId value) {
     const Graph *g = j->g;
-    for (uint32_t e = j->edge[value]; e; e = j->edges.at[e].next) {
-        const Node *node = graph_node(g, j->edges.at[e].reader);
+    for (uint32_t e = j->readers.first[value]; e; e = j->readers.edges.at[e].next) {
+        const Node *node = graph_node(g, j->readers.edges.at[e].node);
         if (!node->results) continue;
         OpClass class = op_info(node->op)->class;
         bool whole = build_same_shape(type_of(g, node->result[0]), type_of(g, value));
@@ -313,7 +324,7 @@ static void decide(Joiner *j, Set *set) {
         private &= is_private(j, node->operand[1]);
         for (CostEnd end = 0; end < COST_ENDS; end++) {
             apart[end] += cost_product(target, dims, &size, true, end) + cost_dispatch(target) / 4;
-            if (!set->halves || i > 0) continue; // one of the two goes through memory
+            if (!set->pairs || i > 0) continue; // one of the two goes through memory
             double bytes = cost_size(dims, size.batch, end) * cost_size(dims, size.m, end) *
                            cost_size(dims, size.n, end) * dtype_bytes(size.out);
             apart[end] += cost_move(target, 2 * bytes) + cost_dispatch(target);
@@ -324,13 +335,13 @@ static void decide(Joiner *j, Set *set) {
         ratio *= joined[end] / apart[end];
     }
     bool pays = sqrt(ratio) < 0.98, maps = false;
-    for (uint32_t i = 0; i < set->count; i++) maps |= !set->halves && loses_maps(j, set->last[i]);
+    for (uint32_t i = 0; i < set->count; i++) maps |= !set->pairs && loses_maps(j, set->last[i]);
     set->joined = pays && private && !maps;
     Text text = {0};
     text_printf(&text, "%u products of one tensor %s: apart", set->count,
-                !set->joined  ? "apart"
-                : set->halves ? "as halves of one"
-                              : "as one");
+                !set->joined ? "apart"
+                : set->pairs ? "in turn as one"
+                             : "as one");
     bool one = apart[0] == apart[1] && joined[0] == joined[1];
     for (CostEnd end = 0; end < (one ? COST_MOST : COST_ENDS); end++)
         text_printf(&text, "%s %.3g us, as one %.3g", end ? " to" : "", apart[end], joined[end]);
@@ -342,32 +353,63 @@ static void decide(Joiner *j, Set *set) {
 
 // ---- the rewriting -----------------------------------------------------------------------------
 
-// The value in the new graph: what weights and constants make may stand further down in the old.
-static ValueId pull(Rewrite *rewrite, ValueId value) {
-    const Node *node = def_of(rewrite->from, value);
-    if (rewrite_get(rewrite, value) || !node) return rewrite_get(rewrite, value);
-    for (uint32_t i = 0; i < node->operands; i++)
-        if (node->operand[i] && !pull(rewrite, node->operand[i])) return 0;
-    NodeId id = graph_value(rewrite->from, value)->node;
-    return graph_copy_node(&rewrite->copy, id) ? rewrite_get(rewrite, value) : 0;
+// Where a part goes in the joined weights: beside the others along an axis, or once along a new
+// one.
+typedef struct Slot {
+    uint32_t axis;
+    bool pair;
+    Dim before, after;
+    Type all;
+} Slot;
+
+static ValueId put_in_slot(Builder *b, ValueId x, void *user) {
+    const Slot *slot = user;
+    if (!slot->pair) return build_pad(b, x, slot->axis, slot->before, slot->after);
+    x = build_expand(b, "pair", x, slot->axis);
+    return build_broadcast(b, x, slot->all.rank, slot->all.size);
 }
 
+// The parts as one tensor, which one kernel of `prepare` writes: each is computed in its place, and
+// the position selects.
 static ValueId join_weights(Rewrite *rewrite, Builder *b, const char *name, const Parts *parts,
-                            uint32_t axis) {
-    ValueId part[JOIN_MAX];
-    for (uint32_t i = 0; i < parts->count; i++) {
-        part[i] = pull(rewrite, parts->part[i]);
-        if (!part[i]) b->failed = true;
+                            uint32_t axis, bool pair) {
+    const Joiner *j = rewrite->user;
+    DimTable *dims = j->g->dims;
+    const Type *first = type_of(j->g, parts->part[0]);
+    Dim one = dim_const(dims, 1), stop = dim_const(dims, 0);
+    Slot slot = {.axis = axis, .pair = pair, .all = *first};
+    for (uint32_t i = 0; i < parts->count; i++)
+        stop = dim_add(dims, stop, pair ? one : type_of(j->g, parts->part[i])->size[axis]);
+    if (pair)
+        for (uint32_t a = slot.all.rank++; a > axis; a--) slot.all.size[a] = slot.all.size[a - 1];
+    slot.all.size[axis] = stop;
+    ValueId index = build_expand_to(b, build_counter(b, stop), slot.all.rank - 1u - axis);
+    index = build_broadcast(b, index, slot.all.rank, slot.all.size);
+    Dim total = stop;
+    ValueId joined = 0;
+    for (uint32_t i = parts->count; i-- > 0;) {
+        const Type *own = type_of(j->g, parts->part[i]);
+        slot.after = dim_sub(dims, total, stop);
+        slot.before = dim_sub(dims, stop, pair ? one : own->size[axis]);
+        Packing packing = {j->constant, j->uses, own, put_in_slot, &slot, false};
+        ValueId part = pack_value(rewrite, b, &packing, parts->part[i], true);
+        if (i + 1 < parts->count) {
+            ValueId here = build_map2(b, OP_LESS, "here", index, build_size(b, DT_I32, stop));
+            part = build_where(b, i ? "part" : name, here, part, joined);
+        }
+        joined = part;
+        stop = slot.before;
     }
-    return b->failed ? 0 : decompose_join(b, name, part, NULL, parts->count, axis);
+    return joined;
 }
 
 static ValueId join_parts(Rewrite *rewrite, Builder *b, const Parts *parts) {
     const Joiner *j = rewrite->user;
     const Node *node = def_of(j->g, parts->part[0]);
     uint32_t rank = type_of(j->g, parts->part[0])->rank;
-    if (is_shared(j, parts)) return pull(rewrite, parts->part[0]);
-    if (is_weights(j, parts)) return join_weights(rewrite, b, "joined", parts, rank - parts->tail);
+    if (is_shared(j, parts)) return pack_pull(rewrite, parts->part[0]);
+    if (is_weights(j, parts))
+        return join_weights(rewrite, b, "joined", parts, rank - parts->tail, false);
     ValueId operand[OP_OPERANDS_MAX] = {0};
     for (uint32_t i = 0; i < node->operands; i++) {
         Parts under = operands_of(j, parts, i);
@@ -383,45 +425,60 @@ static ValueId join_parts(Rewrite *rewrite, Builder *b, const Parts *parts) {
     return build_broadcast(b, operand[0], rank, type.size);
 }
 
+// Where the parts of a product that alternate lie: the last axis but K's.
+static uint32_t pair_axis(const Graph *g, const Node *product) {
+    return type_of(g, product->operand[1])->rank - (uint32_t)build_attr(product, "k")->i;
+}
+
+// The maps that stand `step` maps behind the products' own, as one on `value`.
+static ValueId join_map(Rewrite *rewrite, Builder *b, const Set *set, uint32_t step, uint32_t tail,
+                        ValueId value) {
+    const Joiner *j = rewrite->user;
+    const Node *map = graph_node(j->g, set->step[step]);
+    Parts maps = {.first = set->product[0], .count = set->count, .tail = tail};
+    ValueId input[OP_OPERANDS_MAX] = {0}, before = graph_node(j->g, set->product[0])->result[0];
+    if (step) before = graph_node(j->g, set->step[step - 1])->result[0];
+    for (uint32_t i = 0; i < set->count; i++) {
+        ValueId at = graph_node(j->g, set->product[i])->result[0];
+        for (uint32_t n = 0; n <= step; n++) at = graph_node(j->g, next_map(j, at))->result[0];
+        maps.part[i] = at;
+    }
+    for (uint32_t o = 0; o < map->operands; o++) {
+        Parts under = operands_of(j, &maps, o);
+        input[o] = map->operand[o] == before ? value : join_parts(rewrite, b, &under);
+    }
+    return build_like(b, map, "joined", input);
+}
+
 // The joined product of a set, then the maps behind it.
 static ValueId build_joined(Rewrite *rewrite, Builder *b, const Set *set, uint32_t axis) {
     const Joiner *j = rewrite->user;
     const Node *node = graph_node(j->g, set->product[0]);
-    uint32_t batch = batch_of(node);
-    Parts parts = {.count = set->count};
+    Parts parts = {.first = set->product[0], .count = set->count};
     for (uint32_t i = 0; i < set->count; i++)
         parts.part[i] = graph_node(j->g, set->product[i])->operand[1];
-    ValueId y = join_weights(rewrite, b, "weights", &parts, batch);
-    if (set->halves) {
-        Type own = *type_of(j->g, parts.part[0]);
-        Dim size[RANK_MAX];
-        for (uint32_t a = 0; a < own.rank; a++) size[a < batch ? a : a + 1] = own.size[a];
-        size[batch] = dim_const(j->g->dims, 2);
-        y = build_reshape(b, "halves", y, own.rank + 1u, size);
-    }
+    uint32_t along = set->pairs ? pair_axis(j->g, node) : batch_of(node);
+    ValueId y = join_weights(rewrite, b, "weights", &parts, along, set->pairs);
     Attr attr[OP_ATTRS_MAX] = {0};
     build_attrs(node, attr);
     attr[op_attr_index(op_info(node->op), "reason")] = attr_string(set->reason);
     ValueId operand[] = {node_operand(rewrite, node, 0), y};
-    ValueId value = build_op(b, node->op, "joined", operand, 2, attr), before = node->result[0];
+    ValueId value = build_op(b, node->op, "joined", operand, 2, attr);
     uint32_t tail = type_of(j->g, node->result[0])->rank - axis;
-    for (uint32_t s = 0; s < set->steps; s++) {
-        const Node *map = graph_node(j->g, set->step[s]);
-        Parts maps = {.first = set->product[0], .count = set->count, .tail = tail};
-        ValueId input[OP_OPERANDS_MAX] = {0};
-        for (uint32_t i = 0; i < set->count; i++) { // the map of each, s steps behind its product
-            ValueId at = graph_node(j->g, set->product[i])->result[0];
-            for (uint32_t n = 0; n <= s; n++) at = graph_node(j->g, next_map(j, at))->result[0];
-            maps.part[i] = at;
-        }
-        for (uint32_t o = 0; o < map->operands; o++) {
-            Parts under = operands_of(j, &maps, o);
-            input[o] = map->operand[o] == before ? value : join_parts(rewrite, b, &under);
-        }
-        value = build_like(b, map, "joined", input);
-        before = map->result[0];
-    }
+    for (uint32_t s = 0; s < set->steps; s++) value = join_map(rewrite, b, set, s, tail, value);
     return value;
+}
+
+// Maps of single products that are part of joined ones are not made any more.
+static void forget_steps(Joiner *j, const Set *set) {
+    for (uint32_t i = 0; i < set->count; i++) {
+        ValueId at = graph_node(j->g, set->product[i])->result[0];
+        for (uint32_t s = 0; s < set->steps; s++) {
+            NodeId map = next_map(j, at);
+            j->gone[map] = true;
+            at = graph_node(j->g, map)->result[0];
+        }
+    }
 }
 
 static bool build_set(Rewrite *rewrite, Set *set) {
@@ -433,20 +490,14 @@ static bool build_set(Rewrite *rewrite, Set *set) {
     Dim start = dim_const(dims, 0), one = dim_const(dims, 1);
     for (uint32_t i = 0; i < set->count && !b.failed; i++) {
         Type type = *type_of(j->g, set->last[i]);
-        Dim stop = dim_add(dims, start, set->halves ? one : type.size[axis]);
-        ValueId part = build_slice(&b, "part", joined, axis, start, stop, 1);
-        part = build_reshape(&b, "half", part, type.rank, type.size);
+        Dim stop = dim_add(dims, start, set->pairs ? one : type.size[axis]);
+        ValueId part =
+            build_slice(&b, "part", joined, set->pairs ? type.rank : axis, start, stop, 1);
+        part = build_reshape(&b, "one", part, type.rank, type.size);
         if (part) rewrite_set(rewrite, set->last[i], part);
         start = stop;
     }
-    for (uint32_t i = 0; i < set->count; i++) {
-        ValueId at = graph_node(j->g, set->product[i])->result[0];
-        for (uint32_t s = 0; s < set->steps; s++) {
-            NodeId map = next_map(j, at);
-            j->gone[map] = true;
-            at = graph_node(j->g, map)->result[0];
-        }
-    }
+    forget_steps(j, set);
     set->built = true;
     return !b.failed;
 }
@@ -481,11 +532,12 @@ bool pass_join_products(PassContext *ctx, const Graph *in, Graph **out) {
     Joiner j = {.g = in, .ctx = ctx};
     j.constant = build_constants(in);
     j.uses = graph_use_counts(in);
-    j.edge = arena_alloc(arena, in->values.len * sizeof *j.edge);
+    j.readers = readers_find(in, arena);
     j.next = arena_alloc(arena, in->nodes.len * sizeof *j.next);
+    j.seen = arena_alloc(arena, in->values.len * sizeof *j.seen);
     j.set = arena_alloc(arena, in->nodes.len * sizeof *j.set);
     j.gone = arena_alloc(arena, in->nodes.len * sizeof *j.gone);
-    find_readers(&j);
+    find_products(&j);
     find_sets(&j);
     for (uint32_t i = 0; i < j.sets.len; i++) {
         Set *set = &j.sets.at[i];
@@ -493,7 +545,7 @@ bool pass_join_products(PassContext *ctx, const Graph *in, Graph **out) {
             set->last[p] = graph_node(in, set->product[p])->result[0];
         const Node *first = graph_node(in, set->product[0]);
         uint32_t tail = type_of(in, first->result[0])->rank - join_axis(in, first);
-        while (!set->halves && take_step(&j, set, tail)) continue;
+        while (!set->pairs && take_step(&j, set, tail)) continue;
         decide(&j, set);
     }
     Rewrite rewrite = {.ctx = ctx, .from = in, .fn = join_node, .user = &j};

@@ -20,6 +20,7 @@ typedef struct Split {
     KVal first, end;   // of its K
     KVal pointer;      // parts > 1: of workspace
     Space space, sums; // of workspace, of the result
+    Space windows;     // of what maps make of the product's parts
     View view;         // of workspace
     ValueList stores;  // of the fused node
     bool is_float;

@@ -48,7 +48,8 @@ static bool store_has_accumulator(const Coop *c, DType dtype) {
 static bool store_fits_directly(Coop *c, const ValueList *stores) {
     Lower *l = c->l;
     const ContractShape *shape = &c->shape.contract;
-    if (stores->len != 1 || fused_is_update(l->graph, stores->at[0])) return false;
+    if (shape->parts.len || stores->len != 1 || fused_is_update(l->graph, stores->at[0]))
+        return false;
     DType out = graph_value(l->graph, stores->at[0])->type.dtype;
     DType result = graph_value(l->graph, shape->result)->type.dtype;
     bool floats = dtype_is_float(c->shape.acc);

@@ -104,7 +104,8 @@ static void simt_spaces(Simt *c) {
 void simt_store(Simt *c) {
     Lower *l = c->l;
     simt_spaces(c);
-    unsigned lanes = dim_divides(l->dims, c->lanes_n, c->shape.n) ? c->lanes_n : 1;
+    unsigned lanes = c->lanes_n;
+    while (lanes > 1 && !dim_divides(l->dims, lanes, c->shape.n)) lanes /= 2;
     unsigned step = c->shape.pool ? c->shape.cells : lanes;
     for (unsigned i = 0; i < c->s->reg_m; i++)
         for (unsigned j = 0; j < c->s->reg_n; j += step) {

@@ -77,6 +77,10 @@ static bool skinny_check(Skinny *s) {
         lower_fail(l, "form=skinny reads y along K and does not pool");
         return false;
     }
+    if (s->columns % s->shape.cells) {
+        lower_fail(l, "reg_n must hold whole windows of %u", s->shape.cells);
+        return false;
+    }
     if (!s->rows || s->rows > SKINNY_ROWS_MAX || !s->columns || !lanes || (lanes & (lanes - 1)) ||
         !given->local || given->local % lanes || s->rows * s->columns > SKINNY_SUMS_MAX ||
         s->rows * s->columns > lanes || s->unroll > SKINNY_UNROLL_MAX ||
@@ -254,22 +258,28 @@ static void skinny_sums(Skinny *s) {
     }
 }
 
-// Lane m * columns + j of a group stores sum (m, j), so that the epilogue stands once.
+// Sums are stored by a lane each, in their order, so that the epilogue stands once; where maps read
+// neighbouring columns together, these are one lane's.
 static void skinny_store(Skinny *s) {
     Lower *l = s->l;
     KBuilder *b = l->b;
-    KVal lane = s->lanes.lane, columns = k_i32(b, (int32_t)s->columns), value = s->sum[0];
-    for (unsigned i = 1; i < s->rows * s->columns; i++) {
-        value = k_select(b, k_ieq(b, lane, k_i32(b, (int32_t)i)), s->sum[i], value);
+    unsigned cells = s->shape.parts.len ? s->shape.cells : 1, count = s->rows * s->columns / cells;
+    KVal lane = s->lanes.lane, across = k_i32(b, (int32_t)(s->columns / cells)), value[4];
+    for (unsigned c = 0; c < cells; c++) value[c] = s->sum[c];
+    for (unsigned i = 1; i < count; i++) {
+        KVal own = k_ieq(b, lane, k_i32(b, (int32_t)i));
+        for (unsigned c = 0; c < cells; c++)
+            value[c] = k_select(b, own, s->sum[i * cells + c], value[c]);
     }
-    KVal m = k_udiv(b, lane, columns), n = k_iadd(b, s->first_n, k_urem(b, lane, columns));
-    KVal inside = k_slt(b, lane, k_i32(b, (int32_t)(s->rows * s->columns)));
+    KVal column = k_imul(b, k_urem(b, lane, across), k_i32(b, (int32_t)cells));
+    KVal m = k_udiv(b, lane, across), n = k_iadd(b, s->first_n, column);
+    KVal inside = k_slt(b, lane, k_i32(b, (int32_t)count));
     inside = k_and(b, inside, k_slt(b, m, lower_dim(l, s->shape.m)));
     inside = k_and(b, inside, k_slt(b, n, lower_dim(l, s->shape.n)));
     k_if_begin(b, inside);
-    Point point = point_make(&s->sums, 1);
+    Point point = point_make(&s->sums, (uint8_t)cells);
     point.index[0] = s->batch, point.index[1] = m, point.index[2] = n;
-    contract_put(l, &s->split, &point, value);
+    contract_put(l, &s->split, &point, k_vector(b, cells, value));
     k_if_end(b, 0, NULL, NULL);
 }
 

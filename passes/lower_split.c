@@ -13,6 +13,13 @@ static Split split_make(Lower *l, const ContractShape *shape, const Schedule *sc
     split.layout =
         contract_split(l->graph, shape, schedule, a ? a->condition : NULL, a ? a->conditions : 0);
     split.stores = fused_stores(l->arena, l->graph, graph_node(l->graph, l->node));
+    if (shape->parts.len) {
+        const Type *type = &graph_value(l->graph, shape->parts.at[0].value)->type;
+        split.windows = space_of(l, type->rank, type->size);
+        split.windows.rank = 3;
+        split.windows.size[0] = shape->batch, split.windows.size[1] = shape->m;
+        split.windows.size[2] = shape->windows;
+    }
     Dim size[4] = {dim_const(l->dims, split.layout.parts), shape->batch, split.layout.rows,
                    split.layout.columns};
     split.space = space_of(l, 4, size);
@@ -41,20 +48,47 @@ bool contract_open(Lower *l, const ContractShape *shape, Dim groups, Split *spli
     return !l->failed;
 }
 
-void contract_put(Lower *l, Split *split, Point *point, KVal sum) {
+// Neighbouring columns are parts of an element of what is stored.
+static void split_put_columns(Lower *l, Split *split, const Point *point, KVal sum) {
     const ContractShape *shape = split->shape;
-    if (split->layout.parts == 1) {
-        point_set(l, point, shape->result, contract_result(l, shape, sum));
-        for (uint32_t r = 0; r < split->stores.len; r++)
-            lower_result(l, split->stores.at[r], point);
+    KBuilder *b = l->b;
+    unsigned cells = shape->cells, lanes = point->lanes / cells;
+    if (point->lanes % cells) {
+        lower_fail(l, "an invocation must hold %u neighbouring columns", cells);
         return;
     }
+    Point at = point_make(&split->windows, (uint8_t)lanes);
+    at.index[0] = point->index[0], at.index[1] = point->index[1];
+    at.index[2] = k_udiv(b, point->index[2], k_i32(b, (int32_t)cells));
+    KVal result = contract_result(l, shape, sum);
+    for (uint32_t p = 0; p < shape->parts.len; p++) {
+        const ContractPart *part = &shape->parts.at[p];
+        KVal lane[4];
+        for (unsigned i = 0; i < lanes; i++) lane[i] = k_extract(b, result, i * cells + part->cell);
+        point_set(l, &at, part->value, k_vector(b, lanes, lane));
+    }
+    for (uint32_t r = 0; r < split->stores.len; r++) lower_result(l, split->stores.at[r], &at);
+}
+
+static void split_put_part(Lower *l, Split *split, const Point *point, KVal sum) {
     Point at = point_make(&split->space, point->lanes);
     at.index[0] = split->part;
     for (unsigned i = 0; i < 3; i++) at.index[1 + i] = point->index[i];
     lower_store_at(l, split->pointer, split_dtype(split), &split->view, &at, sum);
 }
 
+void contract_put(Lower *l, Split *split, Point *point, KVal sum) {
+    const ContractShape *shape = split->shape;
+    if (split->layout.parts == 1 && shape->parts.len) {
+        split_put_columns(l, split, point, sum);
+    } else if (split->layout.parts == 1) {
+        point_set(l, point, shape->result, contract_result(l, shape, sum));
+        for (uint32_t r = 0; r < split->stores.len; r++)
+            lower_result(l, split->stores.at[r], point);
+    } else {
+        split_put_part(l, split, point, sum);
+    }
+}
 // One invocation adds `lanes` neighbouring elements' parts.
 static void split_join(Lower *l, Split *split, KVal element, unsigned lanes) {
     KBuilder *b = l->b;

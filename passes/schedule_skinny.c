@@ -135,7 +135,7 @@ static void skinny_rows(SkinnySite *c, uint32_t rows) {
     }
     uint32_t unroll_most = site->target->compute_units ? 16 : 1;
     for (uint32_t lanes = 8; lanes <= 128; lanes *= 2)
-        for (uint32_t columns = 1; columns <= 8; columns *= 2)
+        for (uint32_t columns = c->shape.cells; columns <= 8; columns *= 2)
             for (uint32_t unroll = 1; unroll <= unroll_most; unroll *= 2)
                 skinny_candidate(c, lanes, columns, unroll);
 }

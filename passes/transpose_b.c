@@ -6,7 +6,7 @@
 // could be asked keeps the figures as its `reason`.
 #include <math.h>
 
-#include "passes/build.h"
+#include "passes/pack.h"
 #include "passes/product_cost.h"
 #include "passes/simplify.h"
 
@@ -230,38 +230,20 @@ static void decide(const Transposer *t, ValueId base, const Use *use, Form *form
 
 // ---- the rewriting ---------------------------------------------------------------------------
 
-// The value with its axes in another order: a copy, or computed so where maps of weights make it.
-// Below the top only views are added, besides maps.
-static ValueId packed(Rewrite *rewrite, Builder *b, ValueId value, const Type *full,
-                      const uint8_t *axes, bool top) {
-    const Transposer *t = rewrite->user;
-    const Graph *g = rewrite->from;
-    NodeId id = graph_value(g, value)->node;
-    const Node *node = graph_node(g, id);
-    if (graph_is_literal(g, value)) return rewrite_get(rewrite, value);
-    bool map = id && node->kind == NODE_OP && op_info(node->op)->class == OC_MAP &&
-               t->constant[value] && (top || t->uses[value] == 1) &&
-               build_same_shape(&graph_value(g, value)->type, full);
-    if (!map) {
-        b->views = !top;
-        ValueId spread = build_broadcast(b, rewrite_get(rewrite, value), full->rank, full->size);
-        return build_permute(b, "packed", spread, axes);
-    }
-    ValueId operand[OP_OPERANDS_MAX] = {0};
-    for (uint32_t i = 0; i < node->operands; i++)
-        if (node->operand[i]) operand[i] = packed(rewrite, b, node->operand[i], full, axes, false);
-    return build_like(b, node, "packed", operand);
+static ValueId reorder(Builder *b, ValueId x, void *user) {
+    return build_permute(b, "packed", x, user);
 }
 
 // The tensor's changed form, seen as the tensor itself.
 static ValueId change(Rewrite *rewrite, NodeId at, ValueId base) {
     const Transposer *t = rewrite->user;
-    const Form *form = &t->form[base];
+    Form *form = &t->form[base];
     const Type *type = &graph_value(rewrite->from, base)->type;
+    Packing packing = {t->constant, t->uses, type, reorder, form->axes, true};
     uint8_t back[RANK_MAX];
     Builder b = build_begin(rewrite, at);
     b.prefix = graph_value(rewrite->from, base)->name;
-    ValueId value = packed(rewrite, &b, base, type, form->axes, true);
+    ValueId value = pack_value(rewrite, &b, &packing, base, true);
     for (uint8_t a = 0; a < type->rank; a++) back[form->axes[a]] = a;
     b.views = true;
     value = build_permute(&b, NULL, value, back);

@@ -90,6 +90,51 @@ static void products_of_a_repeat(void **state) {
                 "2 products of one tensor as one"));
 }
 
+#define GATE                                                                                       \
+    "input x : [N, 32] f32\nparam wg : [12, 32] f32; param wu : [12, 32] f32\n"                    \
+    "param b : [12] f32; param r : [12] f32\n"
+
+// silu(a) * b is one kernel that holds both.
+static void a_gate_is_one_kernel(void **state) {
+    (void)state;
+    leave(check(GATE "output y = silu(linear(x, wg)) * linear(x, wu)", "map/prepare contract",
+                "2 products of one tensor in turn as one"));
+    // Whatever the maps are, and whatever else they read.
+    leave(check(GATE "g = linear(x, wg, b)\nu = linear(x, wu) * r\n"
+                     "output y = where(g > u, g * sigmoid(g), u + x[:, 0:12])",
+                "map/prepare contract", "2 products of one tensor in turn as one"));
+    leave(check("input x : [2, N, 32] f16\nparam wg : [7, 32] bf16; param wu : [7, 32] f16\n"
+                "output y = gelu(linear(x, cast(wg, f16))) * linear(x, wu)",
+                "map/prepare contract", "2 products of one tensor in turn as one"));
+}
+
+// Several results, a row behind the gate, and products that go on elsewhere.
+static void what_stands_around_a_gate(void **state) {
+    (void)state;
+    leave(check(GATE "s = silu(linear(x, wg))\noutput y = s * linear(x, wu)\noutput t = s",
+                "map/prepare contract", "2 products of one tensor in turn as one"));
+    leave(check(GATE "output y = softmax(silu(linear(x, wg)) * linear(x, wu), 1)",
+                "map/prepare contract row", "2 products of one tensor in turn as one"));
+    // The other factor needs the first product by way of a sum: no kernel can hold both.
+    leave(check(GATE "g = linear(x, wg)\noutput y = g * (linear(x, wu) * sum(g, 1, keepdims=true))",
+                "contract contract row", "reason"));
+    leave(check(GATE "g = linear(x, wg)\noutput y = g * linear(x, wu)\noutput z = g @ g.mT",
+                "contract contract contract", "reason"));
+}
+
+// A product that a model itself reads in parts.
+static void parts_of_a_product(void **state) {
+    (void)state;
+    leave(check("input x : [N, 32] f32\nparam w : [12, 2, 32] f32\n"
+                "y = reshape(linear(x, reshape(w, [24, 32])), [N, 12, 2])\n"
+                "output z = silu(y[:, :, 0]) * y[:, :, 1]",
+                "contract", "contract("));
+    leave(check("input x : [N, 32] f32\nparam w : [20, 32] f32\n"
+                "y = reshape(linear(x, w), [N, 5, 4])\n"
+                "output z = y[:, :, 3] * y[:, :, 1] - y[:, :, 0]\noutput v = relu(y[:, :, 3])",
+                "contract", "contract("));
+}
+
 static void what_stays_apart(void **state) {
     (void)state;
     // A relu behind one of them only would not be in the product's kernel any more.
@@ -116,9 +161,9 @@ static void what_stays_apart(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_lie_side_by_side),
-        cmocka_unit_test(maps_are_joined),
-        cmocka_unit_test(products_of_a_repeat),
+        cmocka_unit_test(products_lie_side_by_side), cmocka_unit_test(maps_are_joined),
+        cmocka_unit_test(products_of_a_repeat),      cmocka_unit_test(a_gate_is_one_kernel),
+        cmocka_unit_test(what_stands_around_a_gate), cmocka_unit_test(parts_of_a_product),
         cmocka_unit_test(what_stays_apart),
     };
     return cmocka_run_group_tests_name("pass_join", tests, NULL, NULL);
