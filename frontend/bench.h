@@ -19,7 +19,7 @@ enum { BENCH_OPERANDS_MAX = 8, BENCH_SHAPE_MAX = 8 };
 
 typedef struct BenchOptions {
     PipelineOptions pipeline;
-    const char *shape, *dtype, *b_layout, *epilogue, *math, *schedule, *device;
+    const char *shape, *dtype, *b_layout, *epilogue, *schedule, *device;
     const char *weights, *random_weights;
     CliList dims;
     int64_t batch, sweep, sets, steps, kv_heads, keys;

@@ -160,10 +160,6 @@ static bool product(Arena *arena, const BenchOptions *options, DType dtype, cons
     int64_t batch = options->batch > 0 ? options->batch : 1;
     out->shape[BATCH] = batch;
     memcpy(&out->shape[ROWS], shape, 3 * sizeof *shape);
-    if (options->math && strcmp(options->math, "strict") != 0) {
-        text_printf(error, "--math %s: only strict is there", options->math);
-        return false;
-    }
     if (!read_epilogue(options, dtype, out, error) || !read_layout(options, out, error))
         return false;
     product_operands(out, dtype, is_param);

@@ -19,8 +19,6 @@ static const CliOption options_table[] = {
      "gemm, linear: order of the second operand, nk as linear has it (default)"},
     {"epilogue", 'e', CLI_TEXT, offsetof(BenchOptions, epilogue), "NAME",
      "gemm, linear: none, bias, bias_gelu, bias_residual, gate"},
-    {"math", 0, CLI_TEXT, offsetof(BenchOptions, math), "strict",
-     "gemm, linear: how f32 is summed"},
     {"causal", 0, CLI_FLAG, offsetof(BenchOptions, causal), NULL,
      "attention: keys up to the query"},
     {"kv-heads", 0, CLI_NUMBER, offsetof(BenchOptions, kv_heads), "H",

@@ -74,6 +74,11 @@ bool pipeline_open(Pipeline *pipeline, const PipelineOptions *options, const Tar
                               .dump = options->dump_dir ? sink_dump : NULL,
                               .time = options->time_passes ? sink_time : NULL};
     if (!pass_options_check(passes, pipeline->diags)) return false;
+    if (options->math && strcmp(options->math, "strict") != 0 &&
+        strcmp(options->math, "fast") != 0) {
+        diag_error(pipeline->diags, nowhere, "--math %s: strict or fast is wanted", options->math);
+        return false;
+    }
     if (target) {
         pipeline->target = *target;
         return true;
@@ -176,6 +181,8 @@ static bool run_passes(Pipeline *pipeline) {
 
 CompileOptions pipeline_compile_options(const Pipeline *pipeline) {
     return (CompileOptions){.strict_rounding = pipeline->options.passes.strict_rounding,
+                            .fast_math = pipeline->options.math &&
+                                         strcmp(pipeline->options.math, "fast") == 0,
                             .family = pipeline->options.family,
                             .schedule = pipeline->options.schedule,
                             .max_workspace = pipeline->options.passes.max_workspace};

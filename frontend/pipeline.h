@@ -17,6 +17,7 @@ typedef enum TextStage { TEXT_GRAPH, TEXT_PLAN, TEXT_KERNELS } TextStage;
 typedef struct PipelineOptions {
     CliList defines;
     const char *target; // NULL: portable
+    const char *math;   // strict, fast; NULL: strict
     const char *dump_dir;
     bool print_before_all, print_after_all, time_passes;
     bool debug;    // names and lines in SPIR-V
@@ -42,6 +43,9 @@ PipelineOptions pipeline_options(void); // the defaults
          offsetof(Struct, member.passes.strict_rounding),                                          \
          NULL,                                                                                     \
          "Round after every op of the file"},                                                      \
+        {"math",   0,                                                                              \
+         CLI_TEXT, offsetof(Struct, member.math),                                                  \
+         "KIND",   "f32 products: strict (default), or fast, of f16 ones as exact as f32"},        \
         {"max-workspace", 0,                                                                       \
          CLI_NUMBER,      offsetof(Struct, member.passes.max_workspace),                           \
          "BYTES",         "Memory that a step may take to be faster (default 268435456)"},         \

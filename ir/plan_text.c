@@ -297,6 +297,7 @@ void plan_print_as(const Plan *plan, const char *first_line, Text *out) {
     text_put(out, "plan {\n");
     put_target(plan, out);
     if (plan->strict_rounding) text_put(out, "    strict_rounding\n");
+    if (plan->fast_math) text_put(out, "    math fast\n");
     put_dim(plan, "    memory arena ", plan->arena_bytes, out);
     put_dim(plan, " params ", plan->param_bytes, out);
     put_dim(plan, " states ", plan->state_bytes, out);
@@ -483,6 +484,10 @@ Plan *plan_parse(Graph *graph, const char *text, size_t length, FileId file, Dia
     scan_expect(&s, "target");
     get_target(&s, plan);
     plan->strict_rounding = scan_take(&s, "strict_rounding");
+    if (scan_take(&s, "math")) {
+        scan_expect(&s, "fast");
+        plan->fast_math = true;
+    }
     scan_expect(&s, "memory");
     get_memory(&s, plan);
     while (scan_take(&s, "place")) get_place(&s, plan);

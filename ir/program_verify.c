@@ -121,12 +121,21 @@ static void touch(Verify *v, Hazards *h, const Dispatch *dispatch) {
     }
 }
 
+// Buffers of no value are parts of the alternative's workspace.
+static bool in_workspace(const Verify *v, const DispatchArg *arg, const Alternative *alternative) {
+    int64_t from, bytes, first, size;
+    return alternative->workspace != DIM_NONE && arg->kind == BUF_ARENA &&
+           dim_eval(v->g->dims, alternative->workspace_offset, v->symbols, &from) &&
+           dim_eval(v->g->dims, alternative->workspace, v->symbols, &bytes) &&
+           dim_eval(v->g->dims, arg->offset, v->symbols, &first) &&
+           dim_eval(v->g->dims, arg->bytes, v->symbols, &size) && first >= from && size >= 0 &&
+           size <= bytes && first - from <= bytes - size;
+}
+
 static void check_workspace(Verify *v, const Dispatch *dispatch, const Alternative *alternative) {
     for (uint32_t i = 0; i < dispatch->args && v->good; i++) {
         const DispatchArg *arg = &dispatch->arg[i];
-        if (!arg->is_buffer || arg->value ||
-            (arg->offset == alternative->workspace_offset && arg->bytes == alternative->workspace))
-            continue;
+        if (!arg->is_buffer || arg->value || in_workspace(v, arg, alternative)) continue;
         diag_error(v->diags, (Span){0}, "dispatch of %s: its workspace is not the alternative's",
                    dispatch_name(v, dispatch));
         v->good = false;

@@ -15,6 +15,7 @@
 
 typedef struct CompileOptions {
     bool strict_rounding; // round after every op, no fused multiply-add
+    bool fast_math;       // f32 products may be made of f16 ones, as exact as in f32
     // By hand: fused nodes of `family` that run (not those of prepare) get `schedule` instead of
     // the best candidate. NULL: none.
     const char *family;

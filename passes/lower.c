@@ -128,22 +128,28 @@ KVal lower_buffer(Lower *l, ValueId value, int access) {
     return pointer;
 }
 
-KVal lower_workspace(Lower *l, DType dtype, Dim bytes, int access) {
-    KVal pointer = k_param_buffer(l->b, "workspace", dtype, access);
+KVal lower_workspace_part(Lower *l, const char *name, DType dtype, Dim offset, Dim bytes,
+                          int access) {
+    KVal pointer = k_param_buffer(l->b, name, dtype, access);
     const Alternative *a = l->alternative;
+    Dim end = dim_add(l->dims, offset, bytes);
     if (!a || a->workspace == DIM_NONE ||
-        dim_prove(l->dims, a->workspace, DIM_GE, bytes) != PROOF_YES) {
+        dim_prove(l->dims, a->workspace, DIM_GE, end) != PROOF_YES) {
         lower_fail(l, "its schedule needs more workspace than the plan has for it");
         return pointer;
     }
     DispatchArg arg = {.is_buffer = true,
                        .kind = BUF_ARENA,
-                       .offset = a->workspace_offset,
-                       .bytes = a->workspace,
+                       .offset = dim_add(l->dims, a->workspace_offset, offset),
+                       .bytes = bytes,
                        .read = access == K_READ,
                        .write = access == K_WRITE};
     vec_push(l->arena, &l->args, arg);
     return pointer;
+}
+
+KVal lower_workspace(Lower *l, DType dtype, Dim bytes, int access) {
+    return lower_workspace_part(l, "workspace", dtype, dim_const(l->dims, 0), bytes, access);
 }
 
 KVal lower_workgroup(Lower *l, Dim workgroups) {

@@ -94,6 +94,9 @@ KVal lower_buffer(Lower *l, ValueId value, int access);
 // The alternative's workspace, of which `bytes` are used; failed if the plan gives it less. Once a
 // kernel.
 KVal lower_workspace(Lower *l, DType dtype, Dim bytes, int access);
+// Bytes [offset, offset + bytes) of it, under a name.
+KVal lower_workspace_part(Lower *l, const char *name, DType dtype, Dim offset, Dim bytes,
+                          int access);
 
 // lower_address.c
 typedef struct Address {

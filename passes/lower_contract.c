@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "passes/lower_coop.h"
+#include "passes/lower_planes.h"
 #include "passes/lower_simt.h"
 
 Space contract_sums_space(Lower *l, const ContractShape *shape) {
@@ -14,6 +15,25 @@ Space contract_sums_space(Lower *l, const ContractShape *shape) {
     if (!shape->scattered) return space;
     space.rank = (uint8_t)(2 + shape->n_axes);
     for (uint8_t a = 0; a < shape->n_axes; a++) space.size[2 + a] = shape->n_size[a];
+    return space;
+}
+
+Space contract_operand_space(Lower *l, const ContractShape *shape, ValueId operand, bool columns,
+                             bool k_last) {
+    const Type *type = &graph_value(l->graph, operand)->type;
+    Space space = space_of(l, type->rank, type->size);
+    uint8_t others = columns ? shape->n_axes : shape->m_axes;
+    Dim extent = columns ? shape->n : shape->m;
+    space.rank = 3;
+    space.size[0] = shape->batch;
+    space.size[1] = k_last ? extent : shape->k;
+    space.size[2] = k_last ? shape->k : extent;
+    if (k_last) return space;
+    space.permuted = true; // [batch.., K.., others..]
+    uint8_t at = shape->batch_axes;
+    for (uint8_t a = 0; a < shape->k_axes; a++)
+        space.axes[at++] = (uint8_t)(shape->batch_axes + others + a);
+    for (uint8_t a = 0; a < others; a++) space.axes[at++] = (uint8_t)(shape->batch_axes + a);
     return space;
 }
 
@@ -36,7 +56,7 @@ typedef struct ContractForm {
 } ContractForm;
 
 static const ContractForm contract_forms[] = {
-    {"simt", lower_simt}, {"coop", lower_coop}, {"skinny", lower_skinny}};
+    {"simt", lower_simt}, {"coop", lower_coop}, {"skinny", lower_skinny}, {"planes", lower_planes}};
 
 bool lower_contract(Lower *l) {
     const char *form = l->schedule->form ? l->schedule->form : "simt";

@@ -6,6 +6,9 @@
 
 // The result's space: [batch, M, N]; with scattered pooling the N axes by themselves.
 Space contract_sums_space(Lower *l, const ContractShape *shape);
+// An operand's space: [batch, M or N, K], or [batch, K, M or N] where K is not last.
+Space contract_operand_space(Lower *l, const ContractShape *shape, ValueId operand, bool columns,
+                             bool k_last);
 // A sum (f32 or i32) as the contract's result type holds it.
 KVal contract_result(Lower *l, const ContractShape *shape, KVal sum);
 // Narrows *inside (0: true) where the last tile reaches past the end.

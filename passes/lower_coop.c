@@ -44,6 +44,35 @@ static void coop_start(Coop *c, KVal *sum) {
     for (unsigned i = 0; i < c->down * c->across; i++) sum[i] = fragment;
 }
 
+// A tile whose first half of K is high planes and whose second half is low ones. Fragments' sums
+// are not rounded to nearest, so that long ones drift: each tile gets a fresh one, which starts
+// from the small products and is added in f32.
+static void coop_products_planes(Coop *c, KVal *sum) {
+    KBuilder *b = c->l->b;
+    unsigned deep = coop_deep(c) / 2;
+    KVal x[2][COOP_LINE_MAX], y[2][COOP_LINE_MAX];
+    for (unsigned d = 0; d < 2 * deep; d++) {
+        unsigned place = d % deep, plane = d / deep;
+        coop_fragments(c, &c->x, 0, d * c->s->frag_k, x[plane] + place * c->down);
+        coop_fragments(c, &c->y, 0, d * c->s->frag_k, y[plane] + place * c->across);
+    }
+    KType type = ktype_frag(KU_ACC, DT_F32, c->s->frag_m, c->s->frag_n);
+    for (unsigned n = 0; n < c->down * c->across; n++) {
+        const KVal *high = x[0] + n / c->across, *low = x[1] + n / c->across;
+        const KVal *right = y[0] + n % c->across, *right_low = y[1] + n % c->across;
+        KVal own = k_frag_fill(b, type, k_f32(b, 0));
+        for (unsigned d = 0; d < deep; d++) {
+            unsigned i = d * c->down, j = d * c->across;
+            own = k_frag_mul_add(b, high[i], right_low[j], own);
+            own = k_frag_mul_add(b, low[i], right[j], own);
+        }
+        own = k_frag_binary(b, K_FRAG_MUL, own, k_f32(b, 1.0f / (1 << PLANES_LOW)));
+        for (unsigned d = 0; d < deep; d++)
+            own = k_frag_mul_add(b, high[d * c->down], right[d * c->across], own);
+        sum[n] = k_frag_binary(b, K_FRAG_ADD, sum[n], own);
+    }
+}
+
 // One step: loads take the places of the moves that are stored.
 static void coop_step_simple(Coop *c, KVal k, KVal *x_ahead, KVal *y_ahead, KVal *sums) {
     KBuilder *b = c->l->b;
@@ -57,6 +86,10 @@ static void coop_step_simple(Coop *c, KVal k, KVal *x_ahead, KVal *y_ahead, KVal
     KVal next = k_iadd(b, k, k_i32(b, (int32_t)(c->ahead * c->s->tile_k)));
     if (c->x.ahead) coop_side_fetch(c, &c->x, 0, next, x_ahead);
     if (c->y.ahead) coop_side_fetch(c, &c->y, 0, next, y_ahead);
+    if (c->planes) {
+        coop_products_planes(c, sums);
+        return;
+    }
     for (unsigned d = 0; d < coop_deep(c); d++) {
         KVal left[COOP_LINE_MAX], right[COOP_LINE_MAX];
         coop_fragments(c, &c->x, 0, d * c->s->frag_k, left);
@@ -233,13 +266,9 @@ static void coop_sides(Coop *c) {
     coop_side_begin(c, &c->y, &c->shape.y, words_y);
 }
 
-bool lower_coop(Lower *l) {
-    Coop *c = arena_alloc(l->arena, sizeof *c);
-    c->l = l, c->s = l->schedule;
-    if (!coop_shape(l->graph, l->node, &c->shape)) {
-        lower_fail(l, "its product does not suit cooperative matrices");
-        return false;
-    }
+// c: with shape, schedule and planes. layout: what planes are of; NULL: there are none.
+static bool coop_make(Coop *c, const PlanesLayout *layout) {
+    Lower *l = c->l;
     const char *why = coop_refuses(&c->shape, c->s, &l->plan->target);
     if (why) {
         lower_fail(l, "%s", why);
@@ -248,6 +277,11 @@ bool lower_coop(Lower *l) {
     c->down = c->s->warp_m / c->s->frag_m, c->across = c->s->warp_n / c->s->frag_n;
     c->ahead = coop_ahead(c->s), c->span = coop_span(c->s);
     if (!coop_place(c)) return false;
+    if (layout) {
+        KVal strict =
+            planes_tile_strict(l, c->planes, c->s, c->batch, c->first_m, c->first_n, c->id);
+        k_if_begin(l->b, k_not(l->b, strict));
+    }
     c->sums = contract_sums_space(l, &c->shape.contract);
     coop_sides(c);
     if (c->s->stages > 1)
@@ -255,5 +289,31 @@ bool lower_coop(Lower *l) {
     else
         coop_loop_simple(c);
     coop_store(c);
+    if (layout) {
+        k_if_end(l->b, 0, NULL, NULL);
+        c->split.shape = &layout->contract;
+    }
     return contract_close(l, &c->split);
+}
+
+bool lower_coop(Lower *l) {
+    Coop *c = arena_alloc(l->arena, sizeof *c);
+    c->l = l, c->s = l->schedule;
+    if (!coop_shape(l->graph, l->node, &c->shape)) {
+        lower_fail(l, "its product does not suit cooperative matrices");
+        return false;
+    }
+    return coop_make(c, NULL);
+}
+
+bool lower_coop_planes(Lower *l, const PlanesLayout *layout) {
+    Coop *c = arena_alloc(l->arena, sizeof *c);
+    Schedule *schedule = arena_alloc(l->arena, sizeof *schedule);
+    PlanesRead *read = arena_alloc(l->arena, sizeof *read);
+    *schedule = planes_fragments(l->schedule);
+    *read = planes_read(l, layout, true);
+    c->l = l, c->s = schedule, c->planes = read;
+    c->shape = planes_coop_shape(l->graph, layout);
+    c->x.pointer = read->x_planes, c->y.pointer = read->y_planes;
+    return !l->failed && coop_make(c, layout);
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "passes/coop_shape.h"
-#include "passes/lower_contract.h"
+#include "passes/lower_planes.h"
 
 enum { COOP_MOVES_MAX = 16, COOP_SUMS_MAX = 64, COOP_LINE_MAX = 128 };
 
@@ -36,6 +36,7 @@ typedef struct Coop {
     unsigned ahead;        // steps between the loads of moves and their stores
     unsigned span;         // K advances by it from one trip of the loop to the next
     CoopSide x, y;
+    const PlanesRead *planes; // operands are f16 planes of f32 ones; NULL: they are not
     KVal sum[COOP_SUMS_MAX];
 } Coop;
 
@@ -56,3 +57,5 @@ KVal coop_side_fragment(Coop *c, const CoopSide *side, unsigned buffer, unsigned
 void coop_store(Coop *c);
 
 bool lower_coop(Lower *l);
+// The third dispatch of form "planes".
+bool lower_coop_planes(Lower *l, const PlanesLayout *layout);

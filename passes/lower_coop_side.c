@@ -93,7 +93,7 @@ void coop_side_begin(Coop *c, CoopSide *side, const CoopOperand *operand, uint32
     Lower *l = c->l;
     side->operand = operand;
     side->tile = coop_tile(operand, c->s);
-    side->space = side_space(c, operand);
+    if (!operand->in_memory) side->space = side_space(c, operand);
     side->seen = (Space){.rank = 3};
     side->ahead = operand->vector;
     side->whole = dim_divides(l->dims, c->span, c->shape.contract.k);
@@ -101,7 +101,8 @@ void coop_side_begin(Coop *c, CoopSide *side, const CoopOperand *operand, uint32
     side->count = (total / side->tile.parts + c->s->local - 1) / c->s->local;
     side->region = k_shared(l->b, operand->columns ? "tile_y" : "tile_x", DT_I32, lanes,
                             (words + lanes - 1) / lanes);
-    if (operand->in_memory) side->pointer = lower_buffer(l, operand->base, K_READ);
+    if (operand->in_memory && !side->pointer)
+        side->pointer = lower_buffer(l, operand->base, K_READ);
     side->zero = k_splat(l->b, k_i32(l->b, 0), 4);
     for (unsigned i = 0; i < side->count; i++) side_slot(c, side, i);
 }

@@ -158,6 +158,7 @@ static void store_element(Coop *c, const Staging *st, KVal e, KVal top, KVal lef
     contract_limit(l, point.index[1], shape->m, c->s->tile_m, &inside);
     contract_limit(l, point.index[2], shape->n, c->s->tile_n, &inside);
     if (inside) k_if_begin(b, inside);
+    if (c->planes) sum = planes_sum(l, c->planes, &point, sum);
     contract_put(l, &c->split, &point, sum);
     if (inside) k_if_end(b, 0, NULL, NULL);
 }
@@ -190,7 +191,7 @@ void coop_store(Coop *c) {
     const ValueList *stores = &c->split.stores;
     if (c->split.layout.parts > 1)
         store_part(c);
-    else if (store_fits_directly(c, stores))
+    else if (!c->planes && store_fits_directly(c, stores))
         store_directly(c, stores->at[0]);
     else
         store_staged(c);

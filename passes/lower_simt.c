@@ -273,7 +273,8 @@ static void simt_registers(Simt *c) {
     c->word = K_TYPE(c->is_float ? KT_F32 : KT_I32, 1);
 }
 
-bool lower_simt(Lower *l) {
+// layout: only tiles that form "planes" leaves; NULL: all.
+static bool simt_make(Lower *l, const PlanesLayout *layout) {
     Simt *c = arena_alloc(l->arena, sizeof *c);
     DimTable *dims = l->dims;
     const Schedule *s = l->schedule;
@@ -288,6 +289,10 @@ bool lower_simt(Lower *l) {
     c->tiles = dim_ceil_div(dims, c->shape.k, dim_const(dims, s->tile_k));
     c->whole = dim_divides(dims, s->tile_k * (s->stages > 1 ? s->unroll : 1), c->shape.k);
     if (!simt_place(c)) return false;
+    if (layout) {
+        PlanesRead read = planes_read(l, layout, false);
+        k_if_begin(l->b, planes_tile_strict(l, &read, s, c->batch, c->first_m, c->first_n, c->id));
+    }
     if (!simt_side_begin(c, &c->a, c->shape.x, false) ||
         !simt_side_begin(c, &c->b, c->shape.y, true))
         return false;
@@ -296,5 +301,14 @@ bool lower_simt(Lower *l) {
     else
         simt_loop_simple(c);
     simt_store(c);
+    if (layout) k_if_end(l->b, 0, NULL, NULL);
     return contract_close(l, &c->split);
+}
+
+bool lower_simt(Lower *l) {
+    return simt_make(l, NULL);
+}
+
+bool lower_simt_planes(Lower *l, const PlanesLayout *layout) {
+    return simt_make(l, layout);
 }

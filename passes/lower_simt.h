@@ -5,7 +5,7 @@
 // that k. Tiles are counted from the beginning of K.
 #pragma once
 
-#include "passes/lower_contract.h"
+#include "passes/lower_planes.h"
 
 enum { SIMT_REG_MAX = 16, SIMT_SLOTS_MAX = 64, SIMT_SUMS_MAX = SIMT_REG_MAX * SIMT_REG_MAX };
 
@@ -89,3 +89,5 @@ uint8_t simt_column(Simt *c, KVal window, KVal cell, KVal *out, Address *at);
 void simt_store(Simt *c);
 
 bool lower_simt(Lower *l);
+// The last dispatch of form "planes": the tiles that the others leave.
+bool lower_simt_planes(Lower *l, const PlanesLayout *layout);

@@ -49,24 +49,12 @@ static Space side_space(Simt *c, const SimtSide *side) {
     Space space = space_of(l, type->rank, type->size);
     bool split = side->columns && shape->scattered;
     uint8_t others = (uint8_t)(type->rank - shape->batch_axes - shape->k_axes);
-    Dim extent = side->columns ? shape->n : shape->m;
-    if (split) { // [batch, N axes .., K]
-        space.rank = (uint8_t)(2 + others);
-        space.size[0] = shape->batch;
-        for (uint8_t a = 0; a < others; a++) space.size[1 + a] = shape->n_size[a];
-        space.size[1 + others] = shape->k;
-        return space;
-    }
-    space.rank = 3;
+    if (!split) return contract_operand_space(l, shape, side->value, side->columns, side->k_last);
+    // [batch, N axes .., K]
+    space.rank = (uint8_t)(2 + others);
     space.size[0] = shape->batch;
-    space.size[1] = side->k_last ? extent : shape->k;
-    space.size[2] = side->k_last ? shape->k : extent;
-    if (side->k_last) return space;
-    space.permuted = true; // [batch.., K.., others..]
-    uint8_t at = shape->batch_axes;
-    for (uint8_t a = 0; a < shape->k_axes; a++)
-        space.axes[at++] = (uint8_t)(shape->batch_axes + others + a);
-    for (uint8_t a = 0; a < others; a++) space.axes[at++] = (uint8_t)(shape->batch_axes + a);
+    for (uint8_t a = 0; a < others; a++) space.size[1 + a] = shape->n_size[a];
+    space.size[1 + others] = shape->k;
     return space;
 }
 

@@ -28,6 +28,7 @@ bool plan_build(Graph *graph, const Target *target, const CompileOptions *option
                 Plan **out) {
     Plan *plan = plan_create(graph, target);
     plan->strict_rounding = options->strict_rounding;
+    plan->fast_math = options->fast_math && !options->strict_rounding;
     if (!plan_region(plan, 1, options, diags) || !plan_prepare_steps(plan, diags) ||
         !plan_memory(plan, diags))
         return false;

@@ -155,6 +155,7 @@ static ScheduleSite schedule_site(const Plan *plan, NodeId fused, const CompileO
                          .fused = graph_node(g, fused),
                          .target = &plan->target,
                          .strict = plan->strict_rounding,
+                         .fast = plan->fast_math,
                          .max_workspace = options->max_workspace};
     const ScheduleFamily *family = schedule_family(&site);
     if (family) family->candidates(&site);

@@ -11,6 +11,7 @@ typedef struct ScheduleSite {
     const Node *fused;
     const Target *target;
     bool strict;
+    bool fast; // f32 products need not be made in f32 (--math=fast)
     int64_t max_workspace; // as in CompileOptions
     uint32_t too_large;    // candidates left out for it
     CandidateList list;
@@ -22,6 +23,7 @@ void schedule_window(ScheduleSite *site); // of family row
 void schedule_contract(ScheduleSite *site);
 void schedule_skinny(ScheduleSite *site); // of family contract
 void schedule_coop(ScheduleSite *site);   // likewise
+void schedule_planes(ScheduleSite *site); // likewise
 void schedule_transform(ScheduleSite *site);
 void schedule_attention(ScheduleSite *site);
 void schedule_flash(ScheduleSite *site); // form coop of family attention

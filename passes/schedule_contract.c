@@ -5,9 +5,11 @@
 // alone on its compute unit, nobody when others have enough to do meanwhile. The numbers were
 // fitted to products and convolutions on an H200.
 #include "passes/contract_split.h"
+#include "passes/planes_shape.h"
 #include "passes/schedule.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct ContractSizes {
     double batch, m, n; // n: columns
@@ -144,6 +146,11 @@ Dim schedule_contract_workspace(const ScheduleSite *site, const Schedule *schedu
                                 const ScheduleGuard *guard) {
     Graph *g = (Graph *)(uintptr_t)site->graph;
     ContractShape shape;
+    if (schedule->form && strcmp(schedule->form, "planes") == 0) {
+        PlanesLayout layout;
+        bool fits = planes_layout(g, g->regions.at[site->fused->body].owner, schedule, &layout);
+        return fits ? layout.bytes : DIM_NONE;
+    }
     if (schedule->split_k < 2 || !contract_shape(g, g->regions.at[site->fused->body].owner, &shape))
         return DIM_NONE;
     return contract_split(g, &shape, schedule, guard->condition, guard->conditions).bytes;
@@ -155,6 +162,7 @@ void schedule_contract(ScheduleSite *site) {
     if (!contract_shape(g, g->regions.at[site->fused->body].owner, &c.shape)) return;
     schedule_skinny(site);
     schedule_coop(site);
+    schedule_planes(site);
     c.usual = (ContractSizes){schedule_size(site, c.shape.batch), schedule_size(site, c.shape.m),
                               schedule_size(site, c.shape.windows) * c.shape.cells};
     c.largest =

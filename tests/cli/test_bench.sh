@@ -48,8 +48,8 @@ err_has "did you mean 'gemm'?"
 expect 2 bench gemm --shape 8x8
 err_has "MxNxK is wanted"
 expect 2 bench gemm --dtype f64
-expect 2 bench gemm --math fast
-err_has "only strict"
+expect 1 bench gemm --math quick
+err_has "strict or fast is wanted"
 expect 2 bench gemm --epilogue bias_gel
 err_has "did you mean 'bias_gelu'?"
 expect 2 bench gemm --dtype i8 --epilogue bias_gelu

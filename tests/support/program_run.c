@@ -366,7 +366,9 @@ const Program *program_check(Graph *graph, const ProgramCheck *check) {
     CompileOptions options = {.strict_rounding = check->strict, .max_workspace = 1 << 24};
     Plan *plan;
     Program *program;
-    bool split = check->force && check->force->split_k > 1; // needs workspace in the plan
+    const char *form = check->force && check->force->form ? check->force->form : "";
+    bool planes = strcmp(form, "planes") == 0; // needs workspace in the plan
+    bool split = planes || (check->force && check->force->split_k > 1);
     if (split) options.schedule = check->force, options.family = "contract";
     check_diags(plan_build(graph, &target, &options, diags, &plan), diags, "plan");
     if (check->force && !split) { // in place of the one without a guard

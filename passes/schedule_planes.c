@@ -1,0 +1,101 @@
+// Candidates of family "contract", form "planes": f32 products on fragments of f16, where the plan
+// is one for --math=fast. The cost is cycles of one compute unit, as of the other forms.
+#include "passes/planes_shape.h"
+#include "passes/schedule.h"
+
+#include <math.h>
+
+enum {
+    PLANES_RATE = 1000,    // multiply-adds of fragments a cycle; each of f32 takes three
+    PLANES_STEP = 500,     // waiting in a step of tile_k, where a unit holds one workgroup
+    PLANES_START = 6000,   // of a workgroup, its way out included
+    PLANES_SPLIT = 20,     // bytes a cycle that the first dispatches move
+    PLANES_DISPATCH = 9000 // the three dispatches more, with their barriers
+};
+
+typedef struct PlanesSite {
+    ScheduleSite *site;
+    PlanesLayout layout;
+    double batch, m, n, k;
+    FragmentShape fragment;
+    TargetFeatures features;
+} PlanesSite;
+
+// The listed fragment of f16 with the most products and sums in f32.
+static bool planes_fragment(PlanesSite *c) {
+    const Target *target = c->site->target;
+    unsigned most = 0;
+    for (uint32_t i = 0; i < target->fragments; i++) {
+        const FragmentShape *f = &target->fragment[i];
+        unsigned products = (unsigned)f->m * f->n * f->k;
+        if (f->ab != DT_F16 || f->acc != DT_F32 || products <= most) continue;
+        most = products;
+        c->fragment = *f;
+    }
+    return most > 0;
+}
+
+static double planes_cost(const PlanesSite *c, const Schedule *s) {
+    double units = c->site->target->compute_units > 0 ? c->site->target->compute_units : 1;
+    double groups = ceil(c->m / s->tile_m) * ceil(c->n / s->tile_n) * c->batch;
+    double steps = ceil(c->k / s->tile_k), together = floor(256.0 / s->local);
+    double products = 3.0 * s->tile_m * s->tile_n * s->tile_k / PLANES_RATE;
+    double each = ceil(groups / units), at_once = fmin(fmax(together, 1), each);
+    double step = fmax(at_once * products, products + PLANES_STEP);
+    double cost = each / at_once * (PLANES_START + steps * step);
+    double rows = c->m * (c->layout.x.shared ? 1 : c->batch);
+    double columns = c->n * (c->layout.y.shared ? 1 : c->batch);
+    return cost + 8 * c->k * (rows + columns) / (units * PLANES_SPLIT) + PLANES_DISPATCH;
+}
+
+static void planes_candidate(PlanesSite *c, Schedule s) {
+    ScheduleSite *site = c->site;
+    Graph *g = (Graph *)(uintptr_t)site->graph;
+    if (!planes_layout(g, g->regions.at[site->fused->body].owner, &s, &c->layout)) return;
+    Schedule fragments = planes_fragments(&s);
+    CoopShape shape = planes_coop_shape(g, &c->layout);
+    if (coop_refuses(&shape, &fragments, site->target)) return;
+    uint32_t shared = coop_shared_bytes(&shape, &fragments) + 4 * s.local / s.subgroup;
+    if (shared > site->target->shared_bytes) return;
+    Candidate candidate = {.schedule = s, .cost = planes_cost(c, &s)};
+    candidate.guard = (ScheduleGuard){.features = c->features,
+                                      .shared_bytes = shared > 32768 ? shared : 0,
+                                      .fragment = c->fragment};
+    candidate.why = "math fast: f32 as two planes of f16 scaled by rows, three products; tiles "
+                    "with rows of more than 28 binades are made in f32";
+    schedule_add_guarded(site, candidate);
+}
+
+void schedule_planes(ScheduleSite *site) {
+    const Target *target = site->target;
+    PlanesSite c = {.site = site};
+    if (!site->fast || !target->subgroup_size || target->subgroup_min != target->subgroup_max ||
+        !planes_fragment(&c))
+        return;
+    c.features = schedule_fragment_features(site, DT_F16) | TF_STORAGE16 | TF_SUBGROUP_ARITHMETIC;
+    if ((target->features & c.features) != c.features) return;
+    Graph *g = (Graph *)(uintptr_t)site->graph;
+    ContractShape shape;
+    if (!contract_shape(g, g->regions.at[site->fused->body].owner, &shape)) return;
+    c.batch = schedule_size(site, shape.batch), c.m = schedule_size(site, shape.m);
+    c.n = schedule_size(site, shape.n), c.k = schedule_size(site, shape.k);
+    Schedule s = {.form = "planes",
+                  .subgroup = target->subgroup_size,
+                  .frag_m = c.fragment.m,
+                  .frag_n = c.fragment.n,
+                  .frag_k = c.fragment.k,
+                  .tile_k = 2u * c.fragment.k,
+                  .vec = 4};
+    static const uint32_t shapes[][4] = {// fragments of a subgroup, subgroups
+                                         {4, 2, 2, 4}, {2, 4, 4, 2}, {4, 2, 2, 2},
+                                         {2, 4, 2, 2}, {2, 2, 2, 2}, {2, 2, 1, 2}};
+    for (unsigned i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        s.warp_m = shapes[i][0] * s.frag_m, s.warp_n = shapes[i][1] * s.frag_n;
+        s.tile_m = shapes[i][2] * s.warp_m, s.tile_n = shapes[i][3] * s.warp_n;
+        s.local = shapes[i][2] * shapes[i][3] * s.subgroup;
+        uint32_t own = s.tile_m * s.tile_n / s.local; // sums of an invocation, in f32
+        s.reg_m = own >= 64 ? 8 : own >= 16 ? 4 : 2;
+        s.reg_n = own / s.reg_m;
+        if (s.tile_m * s.tile_n % s.local == 0 && own % s.reg_m == 0) planes_candidate(&c, s);
+    }
+}

@@ -1,0 +1,94 @@
+// Form "planes" of family "contract" on the interpreter, against the evaluator.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "passes/compile.h"
+#include "tests/support/graph_make.h"
+#include "tests/support/program_run.h"
+
+// Two subgroups of one fragment by two, two fragments along K.
+#define PLANES(size, sub)                                                                          \
+    {                                                                                              \
+        .form = "planes", .local = 2 * (sub), .subgroup = (sub), .frag_m = (size),                 \
+        .frag_n = (size), .frag_k = (size), .tile_m = 2 * (size), .tile_n = 2 * (size),            \
+        .tile_k = 2 * (size), .warp_m = (size), .warp_n = 2 * (size), .reg_m = 8, .reg_n = 2,      \
+        .vec = 4                                                                                   \
+    }
+
+static const struct Form {
+    const char *target;
+    Schedule schedule;
+} forms[] = {{"lavapipe-debian13", PLANES(8, 8)}, {"h200", PLANES(16, 32)}};
+enum { FORMS = sizeof forms / sizeof forms[0] };
+
+static Graph *begin(void) {
+    Graph *g = graph_create("m");
+    assert_int_not_equal(dim_symbol(g->dims, "N", 1, 1024), DIM_NONE);
+    return g;
+}
+
+static void finish(Graph *g, NodeId fused, ValueId value) {
+    graph_end_fused(g, fused, &value, 1);
+    graph_add_output(g, "o", NULL, value, (Loc){0});
+    g->stage = STAGE_FUSED;
+}
+
+static void check_sizes(Graph *g, const int64_t *sizes, unsigned count, double tolerance) {
+    for (unsigned f = 0; f < FORMS; f++)
+        for (unsigned i = 0; i < count; i++) {
+            Schedule copy = forms[f].schedule;
+            ProgramCheck check = {.target = forms[f].target,
+                                  .symbols = &sizes[i],
+                                  .tolerance = tolerance,
+                                  .scale = 1,
+                                  .force = &copy};
+            program_check(g, &check);
+        }
+    graph_destroy(g);
+}
+
+static ValueId contract(Graph *g, const char *attrs, ValueId x, ValueId y) {
+    return make_op(g, OP_CONTRACT, "c", attrs, x, y, 0);
+}
+
+// Every one of M, N and K around the edges of tiles, K along rows and across them.
+static void edges(void **state) {
+    (void)state;
+    static const char *const shapes[][2] = {{"[N, 40] f32", "[24, 40] f32"},
+                                            {"[10, N] f32", "[33, N] f32"},
+                                            {"[33, 7] f32", "[N, 7] f32"}};
+    static const int64_t sizes[] = {1, 15, 16, 17, 33};
+    for (unsigned i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        Graph *g = begin();
+        ValueId x = make_input(g, "x", shapes[i][0]), y = make_input(g, "y", shapes[i][1]);
+        NodeId fused = graph_begin_fused(g, "k", "contract", false);
+        finish(g, fused, contract(g, NULL, x, y));
+        check_sizes(g, sizes, sizeof sizes / sizeof sizes[0], 1e-6);
+    }
+}
+
+static void transposed_operands(void **state) {
+    (void)state;
+    static const int64_t sizes[] = {1, 12, 31, 36};
+    Graph *g = begin();
+    ValueId x = make_input(g, "x", "[20, N] f32"), y = make_input(g, "y", "[20, 36] f32");
+    NodeId fused = graph_begin_fused(g, "k", "contract", false);
+    ValueId xt = make_view(g, OP_TRANSPOSE, "a=0, b=1", x);
+    ValueId yt = make_view(g, OP_TRANSPOSE, "a=0, b=1", y);
+    finish(g, fused, contract(g, NULL, xt, yt));
+    check_sizes(g, sizes, 4, 1e-6);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(edges),
+        cmocka_unit_test(transposed_operands),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
