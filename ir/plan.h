@@ -105,7 +105,7 @@ typedef struct Plan {
     Graph *graph;
     Target target;
     bool strict_rounding;
-    bool fast_math; // f32 products may be made of f16 ones, as exact as in f32
+    bool fast_math;            // f32 products may be made of f16 ones, as exact as in f32
     VEC(Placement) placements; // sorted by value
     VEC(PlanStep) run, prepare;
     VEC(PrepareUnit) units;

@@ -11,7 +11,7 @@ typedef struct ScheduleSite {
     const Node *fused;
     const Target *target;
     bool strict;
-    bool fast; // f32 products need not be made in f32 (--math=fast)
+    bool fast;             // f32 products need not be made in f32 (--math=fast)
     int64_t max_workspace; // as in CompileOptions
     uint32_t too_large;    // candidates left out for it
     CandidateList list;
