@@ -144,8 +144,9 @@ typedef struct BenchOp {
     const char *shapes; // what is timed without --shape
     BenchMaker *make;
 } BenchOp;
-BenchMaker bench_gemm, bench_linear, bench_conv, bench_attention, bench_softmax, bench_layer_norm,
-    bench_rms_norm, bench_transpose, bench_map, bench_slice, bench_transpose_map;
+BenchMaker bench_gemm, bench_linear, bench_conv, bench_conv_nhwc, bench_depthwise,
+    bench_depthwise_nhwc, bench_attention, bench_softmax, bench_layer_norm, bench_rms_norm,
+    bench_transpose, bench_map, bench_slice, bench_transpose_map;
 
 // ---- bench_file.c ----------------------------------------------------------------------------
 

@@ -191,11 +191,29 @@ static bool layout_from_contract(const Layout *layout, ValueId value, unsigned d
     return false;
 }
 
+// What memory holds in an order that is not ours to choose is read best along its own neighbours.
+static void layout_see_given(Layout *layout, ValueId result, ValueId value) {
+    ValueId base = graph_under_moves(layout->g, value);
+    if (layout_is_free(layout, base) || layout->constant[base]) return;
+    View own = layout_own(layout, base, false), view;
+    const Type *type = &graph_value(layout->g, value)->type;
+    int last = layout_last_axis(layout, type, 0, type->rank);
+    if (last < 2 || !graph_view_from(layout->g, value, base, &own, &view)) return;
+    double elements = layout_elements(layout, type);
+    uint32_t root = layout_root(layout, result);
+    if (layout_goes_along(layout, &view, 1, 1))
+        layout->gain[root] += elements;
+    else if (layout_goes_along(layout, &view, (uint32_t)last, 1))
+        layout->gain[root] -= elements;
+}
+
 static void layout_see_reduce(Layout *layout, const Node *node) {
     ValueId value = node->operand[0];
-    if (!layout_is_free(layout, value)) return;
     const Type *type = &graph_value(layout->g, value)->type;
     uint32_t mask = reduce_axes(node, type->rank);
+    if (!(mask & 3) && layout_is_free(layout, node->result[0]))
+        layout_see_given(layout, node->result[0], value);
+    if (!layout_is_free(layout, value)) return;
     if (!(mask & 3) && layout_is_free(layout, node->result[0]))
         layout_join(layout, value, node->result[0]);
     double cells = 1;
@@ -221,6 +239,7 @@ static void layout_see_map(Layout *layout, const Node *node) {
     for (uint32_t i = 0; i < node->operands; i++) {
         ValueId value = node->operand[i];
         if (!value || !build_same_shape(&graph_value(layout->g, value)->type, type)) continue;
+        layout_see_given(layout, node->result[0], value);
         value = layout_same_axes(layout, value);
         if (layout_is_free(layout, value)) layout_join(layout, node->result[0], value);
     }
@@ -242,6 +261,17 @@ static void layout_see_transform(Layout *layout, const Node *node) {
     const Type *type = &graph_value(g, image)->type;
     if (layout_counts(type->dtype) && dim_divides(g->dims, 4, type->size[1]))
         layout->gain[layout_root(layout, to)] += gain_transformed * layout_elements(layout, type);
+}
+
+// An output is stored as the file says, which may be with channels last.
+static void layout_see_output(Layout *layout, ValueId value) {
+    ValueId base = graph_under_moves(layout->g, value);
+    if (!layout_is_free(layout, base)) return;
+    View own = layout_own(layout, base, true), view;
+    bool good = graph_view_from(layout->g, value, base, &own, &view);
+    bool turned = good && view_is_identity(layout->g->dims, &view);
+    double elements = layout_elements(layout, &graph_value(layout->g, base)->type);
+    layout->gain[layout_root(layout, base)] += turned ? elements : -COST_TURNED * elements;
 }
 
 // Something that wants the value in its own order.
@@ -344,7 +374,7 @@ void layout_decide(Layout *layout) {
     layout_find_constants(layout);
     for (NodeId id = 1; id < g->nodes.len; id++)
         if (layout->live[id]) layout_see(layout, graph_node(g, id));
-    for (uint32_t i = 0; i < g->outputs.len; i++) layout_see_other(layout, g->outputs.at[i].value);
+    for (uint32_t i = 0; i < g->outputs.len; i++) layout_see_output(layout, g->outputs.at[i].value);
     for (ValueId value = 1; value < g->values.len; value++) {
         uint32_t root = layout_root(layout, value);
         layout->turned[root] =

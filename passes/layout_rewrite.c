@@ -233,6 +233,18 @@ static bool turn_contract(Rewrite *rewrite, const Node *node, Builder *b, bool *
     return true;
 }
 
+// A permute of the file that undoes ours.
+static bool join_permutes(Rewrite *rewrite, const Node *node, Builder *b, bool *done) {
+    uint8_t axes[RANK_MAX];
+    ValueId x = node_operand(rewrite, node, 0);
+    const Node *def = simplify_def(b, x);
+    if (!def || !move_is_permute(def->op)) return true;
+    move_axes(node, build_type(b, x).rank, axes);
+    x = turn(b, NULL, x, axes);
+    if (x) rewrite_set(rewrite, node->result[0], x);
+    return *done = x != 0;
+}
+
 static bool layout_node(Rewrite *rewrite, NodeId id, bool *done) {
     const Layout *layout = rewrite->user;
     const Node *node = graph_node(rewrite->from, id);
@@ -241,7 +253,9 @@ static bool layout_node(Rewrite *rewrite, NodeId id, bool *done) {
     Builder b = build_begin(rewrite, id);
     bool good = true;
     if (node->op == OP_CONTRACT) return turn_contract(rewrite, node, &b, done);
-    if (class == OC_MAP && layout->last[node->result[0]])
+    if (class == OC_MOVE && move_is_permute(node->op))
+        good = join_permutes(rewrite, node, &b, done);
+    else if (class == OC_MAP && layout->last[node->result[0]])
         good = *done = turn_map(rewrite, node, &b);
     else if (class == OC_TRANSFORM && layout->last[node->result[0]])
         good = *done = turn_transform(rewrite, node, &b);

@@ -26,6 +26,8 @@ expect 0 bench map --shape 5x7 --warm
 expect 0 bench layer_norm --shape 4x50 --warm
 expect 0 bench conv --shape 1x3x9x4x3x2 --warm
 out_has "conv 1x3x9x4x3x2 f32"
+expect 0 bench depthwise_nhwc --shape 1x8x9x3x2 --warm
+out_has "depthwise_nhwc 1x8x9x3x2 f32"
 expect 0 bench attention --shape 1x4x3x16 --kv-heads 2 --keys 7 --causal --dtype f16 --warm
 out_has "attention 1x4x3x16 f16 kv2x7 causal"
 expect 2 bench attention --shape 1x4x3x16 --kv-heads 3
