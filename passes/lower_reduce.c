@@ -183,7 +183,10 @@ static void fold_subgroups(Lower *l, FoldLanes *lanes, const Fold *fold, KVal *s
     fold_put(l, lanes, fold, k_iadd(b, base, k_udiv(b, lanes->lane, size)), state);
     k_if_end(b, 0, NULL, NULL);
     k_barrier(b);
-    fold_take(l, lanes, fold, base, parts, 1, state);
+    unsigned near = parts < lanes->subgroup ? parts : lanes->subgroup; // each subgroup for itself
+    KVal own = k_iadd(b, base, k_urem(b, lanes->lane, k_i32(b, (int32_t)near)));
+    fold_take(l, lanes, fold, own, parts / near, near, state);
+    fold_subgroup(l, fold, near, state);
 }
 
 void fold_across(Lower *l, FoldLanes *lanes, const Fold *fold, KVal *state) {
