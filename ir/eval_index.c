@@ -66,7 +66,7 @@ static double bincount_element(Eval *e, const Node *node, int64_t number) {
 // ---- scatter
 // -------------------------------------------------------------------------------------------
 
-static double joined(const char *reduction, DType dtype, double x, double update) {
+double eval_joined(const char *reduction, DType dtype, double x, double update) {
     bool whole = !dtype_is_float(dtype);
     switch (reduction[1]) {
     case 'd': return whole ? number_wrap(dtype, (int64_t)(x + update)) : x + update;
@@ -111,7 +111,7 @@ static double scatter_element(Eval *e, const Node *node, const int64_t *index) {
     int64_t at[RANK_MAX] = {0}, to[RANK_MAX];
     for (int64_t i = 0; i < updates->elements; i++) {
         if (target_of(e, node, at, to) && memcmp(to, index, x->rank * sizeof *to) == 0)
-            value = joined(reduction, x->dtype, value, eval_at(e, node->operand[2], at));
+            value = eval_joined(reduction, x->dtype, value, eval_at(e, node->operand[2], at));
         tensor_next(updates, at);
     }
     return value;

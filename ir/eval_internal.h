@@ -44,5 +44,10 @@ double eval_interpolate(Eval *e, const Node *node, const int64_t *index);
 double eval_grouped_matmul(Eval *e, const Node *node, const int64_t *index);
 double eval_quantize(Eval *e, const Node *node, const int64_t *index); // and dequantize
 void eval_sort_row(Eval *e, const Node *node, const int64_t *index, EvalSlot *slot);
+void eval_sum_row(Eval *e, const Node *node, const int64_t *index, EvalSlot *slot);
+void eval_order_row(Eval *e, const Node *node, const int64_t *index, EvalSlot *slot);
+void eval_segment_row(Eval *e, const Node *node, const int64_t *index, EvalSlot *slot);
+// An element that a scatter joins with an update; the update where reduction is "none".
+double eval_joined(const char *reduction, DType dtype, double x, double update);
 // Writes all elements of the row (group of elements that depend on each other) through index.
 void eval_row(Eval *e, const Node *node, const int64_t *index, EvalSlot *slot);

@@ -1,4 +1,4 @@
-// Ops whose elements depend on each other along a row: softmax, norms, running sums, attention.
+// Ops whose elements depend on each other along a row: softmax, norms, attention.
 // Each computes the whole row that an index lies in.
 #include "ir/eval_internal.h"
 #include "ir/number.h"
@@ -58,21 +58,6 @@ static void softmax_row(Eval *e, const Node *node, const int64_t *index, EvalSlo
         at[axis] = i;
         double shifted = row[i] - max;
         put(e, slot, at, node->op == OP_SOFTMAX ? exp(shifted) / sum : shifted - log(sum));
-    }
-}
-
-static void cumsum_row(Eval *e, const Node *node, const int64_t *index, EvalSlot *slot) {
-    int axis = (int)node->attr[0].i;
-    const Tensor *x = eval_shape_of(e, node->operand[0]);
-    Span1 s = row_axes(x, axis, axis + 1);
-    double *row = gather_row(e, node->operand[0], &s, index), sum = 0;
-    int64_t at[RANK_MAX];
-    memcpy(at, index, sizeof at);
-    for (int64_t i = 0; i < s.range.elements; i++) {
-        at[axis] = i;
-        sum += row[i];
-        if (dtype_is_int(x->dtype)) sum = number_wrap(x->dtype, (int64_t)sum);
-        put(e, slot, at, sum);
     }
 }
 
@@ -238,7 +223,12 @@ void eval_row(Eval *e, const Node *node, const int64_t *index, EvalSlot *slot) {
     switch (node->op) {
     case OP_SOFTMAX:
     case OP_LOG_SOFTMAX: softmax_row(e, node, index, slot); break;
-    case OP_CUMSUM: cumsum_row(e, node, index, slot); break;
+    case OP_CUMSUM:
+    case OP_PREFIX_SUM: eval_sum_row(e, node, index, slot); break;
+    case OP_SORT_BLOCKS:
+    case OP_MERGE_BLOCKS: eval_order_row(e, node, index, slot); break;
+    case OP_SEGMENTS:
+    case OP_COUNTS: eval_segment_row(e, node, index, slot); break;
     case OP_LAYER_NORM:
     case OP_RMS_NORM: norm_row(e, node, index, slot); break;
     case OP_GROUP_NORM: group_norm_row(e, node, index, slot); break;

@@ -44,5 +44,15 @@ ValueId decompose_spread_axis(Builder *b, ValueId x, uint32_t axis, Dim repeats)
 ValueId decompose_counter(Builder *b, uint32_t axis, uint32_t rank, const Dim *size);
 // An axis exchanged with the last.
 ValueId decompose_last_axis(Builder *b, const char *part, ValueId x, uint32_t axis);
+// Keys that rise along an axis, and where each stood: places of equals rise.
+typedef struct Sorted {
+    ValueId keys, order;
+} Sorted;
+Sorted decompose_sorted(Builder *b, ValueId x, uint32_t axis, bool descending);
+// x joined along the axis with the updates whose keys name an element; keys outside go nowhere.
+ValueId decompose_segments(Builder *b, const char *part, ValueId x, Sorted sorted, ValueId updates,
+                           uint32_t axis, const char *reduction);
+// How often each number below `length` is among sorted keys.
+ValueId decompose_counts(Builder *b, const char *part, ValueId keys, uint32_t axis, Dim length);
 // Casts `x` to the dtype of the node's result and gives it the builder's name.
 ValueId decompose_finish(Builder *b, ValueId x, DType dtype);

@@ -1,11 +1,14 @@
-// Scatter and bincount turned around: each element of the result looks through the indices for
-// those that mean it, and reduces their updates. No two invocations write one element, so there are
-// no atomics and the bits are always the same. The work is elements times indices; the reduce
+// Scatter and bincount turned around: each element of the result looks for the indices that mean
+// it, and joins their updates. No two invocations write one element, so there are no atomics and
+// the bits are always the same. Many indices are sorted first, so that those of an element are
+// neighbours (decompose_scan.c). Of few indices every element looks through all, in a reduce that
 // fuses with what computes both.
 #include "passes/decompose.h"
 
 #include <math.h>
 #include <string.h>
+
+enum { SEARCHED_MAX = 32 }; // indices that are not sorted
 
 static const bool shared[3]; // parts that others read too: none is lifted into a join
 
@@ -63,10 +66,28 @@ static ValueId last_of(Builder *b, ValueId index, Dim n) {
     return build_reduce(b, OP_MAX, "last", number, 1u << (type.rank - 1));
 }
 
+// Sorted along `axis`; indices of one axis are meant for all rows.
+static ValueId scatter_sorted(Builder *b, Scatter s, uint32_t axis, const char *part) {
+    Type type = build_type(b, s.updates);
+    bool one = build_type(b, s.index).rank == 1;
+    Sorted sorted = decompose_sorted(b, s.index, one ? 0 : axis, false);
+    if (one) {
+        sorted.keys = build_broadcast(b, sorted.keys, type.rank, type.size);
+        sorted.order = build_broadcast(b, sorted.order, type.rank, type.size);
+    }
+    return decompose_segments(b, part, s.x, sorted, s.updates, axis, s.reduction);
+}
+
+static bool scatter_is_long(const Builder *b, ValueId index, uint32_t axis) {
+    return dim_bounds(b->g->dims, build_type(b, index).size[axis]).hi > SEARCHED_MAX;
+}
+
 static ValueId scatter(Builder *b, Scatter s, const char *part) {
     DimTable *dims = b->g->dims;
     Type type = build_type(b, s.x), full = type;
     uint32_t last = type.rank - 1u;
+    if (scatter_is_long(b, s.index, build_type(b, s.index).rank - 1u))
+        return scatter_sorted(b, s, last, part);
     Dim m = build_type(b, s.updates).size[last], some = dim_max(dims, m, dim_const(dims, 1));
     DType inner = decompose_inner(type.dtype);
     bool none = strcmp(s.reduction, "none") == 0;
@@ -111,6 +132,7 @@ ValueId decompose_scatter_elements(Rewrite *rewrite, Builder *b, const Node *nod
         s.index = extend(b, s.index, i, type.size[i], -1);
         s.updates = extend(b, s.updates, i, type.size[i], 0);
     }
+    if (scatter_is_long(b, s.index, axis)) return scatter_sorted(b, s, axis, NULL);
     bool moved = axis + 1u != type.rank;
     s.x = decompose_last_axis(b, "row", s.x, axis);
     s.index = decompose_last_axis(b, "indices", s.index, axis);
@@ -179,7 +201,11 @@ ValueId decompose_bincount(Rewrite *rewrite, Builder *b, const Node *node) {
     Type type = build_type(b, x);
     Dim count = dim_const(dims, 1);
     for (uint32_t i = 0; i < type.rank; i++) count = dim_mul(dims, count, type.size[i]);
-    Dim size[] = {build_attr(node, "length")->size, count};
+    Dim length = build_attr(node, "length")->size, size[] = {length, count};
+    if (dim_bounds(dims, count).hi > SEARCHED_MAX) {
+        x = build_reshape(b, "numbers", x, 1, &count);
+        return decompose_counts(b, NULL, decompose_sorted(b, x, 0, false).keys, 0, length);
+    }
     ValueId hit = meant(b, build_reshape(b, "numbers", x, 1, &count), 2, size);
     return build_reduce(b, OP_SUM, NULL, build_cast(b, "one", hit, DT_I32), 2);
 }

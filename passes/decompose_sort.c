@@ -1,7 +1,11 @@
-// Order by counting: the place of an element is the number of those that go before it, and an
-// element of the result is found by its place. Two reduces over all pairs of a row: any length and
-// any dims, always the same bits, and fused with the maps around.
+// sort, argsort and topk: sorted blocks and merges (decompose_scan.c).
+//
+// Short rows are ordered by counting: the place of an element is the number of those that go before
+// it, and an element of the result is found by its place. These are two reduces over all pairs of a
+// row, which fuse with the maps around.
 #include "passes/decompose.h"
+
+enum { COUNTED_MAX = 32 }; // longest row that is ordered by counting
 
 // NaN is largest.
 static ValueId is_less(Builder *b, ValueId x, ValueId y) {
@@ -14,7 +18,7 @@ static ValueId is_less(Builder *b, ValueId x, ValueId y) {
 }
 
 // x [.., n] -> i32 [.., k]: where the elements of places 0 .. k - 1 stand.
-static ValueId order(Builder *b, ValueId x, Dim k, bool descending, const char *part) {
+static ValueId counted(Builder *b, ValueId x, Dim k, bool descending, const char *part) {
     Type type = build_type(b, x), pairs = type;
     uint32_t last = type.rank - 1u;
     pairs.rank++;
@@ -48,26 +52,37 @@ ValueId decompose_last_axis(Builder *b, const char *part, ValueId x, uint32_t ax
     return build_permute(b, part, x, axes);
 }
 
+// i32: where the elements of places 0 .. k - 1 along the axis stand. Named `part`, or as the node.
+static ValueId order(Builder *b, ValueId x, uint32_t axis, Dim k, bool descending,
+                     const char *part) {
+    DimTable *dims = b->g->dims;
+    Type type = build_type(b, x);
+    if (dim_bounds(dims, type.size[axis]).hi > COUNTED_MAX) {
+        Dim zero = dim_const(dims, 0);
+        ValueId all = decompose_sorted(b, x, axis, descending).order;
+        return build_slice(b, part, all, axis, zero, k, 1);
+    }
+    bool moved = axis + 1u != type.rank;
+    ValueId row = decompose_last_axis(b, "row", x, axis);
+    ValueId index = counted(b, row, k, descending, moved ? "place" : part);
+    return decompose_last_axis(b, part, index, axis);
+}
+
 ValueId decompose_sort(Rewrite *rewrite, Builder *b, const Node *node) {
     uint32_t axis = (uint32_t)build_attr(node, "axis")->i;
-    ValueId x = decompose_last_axis(b, "row", node_operand(rewrite, node, 0), axis);
-    Type type = build_type(b, x);
-    bool moved = axis + 1u != type.rank, sort = node->op == OP_SORT;
-    ValueId index = order(b, x, type.size[type.rank - 1], build_attr(node, "descending")->i,
-                          moved || sort ? "order" : NULL);
-    if (sort)
-        index =
-            build_gather(b, OP_TAKE_ALONG_AXIS, moved ? "sorted" : NULL, x, index, type.rank - 1u);
-    return decompose_last_axis(b, NULL, index, axis);
+    ValueId x = node_operand(rewrite, node, 0);
+    bool sort = node->op == OP_SORT, descending = build_attr(node, "descending")->i;
+    ValueId index =
+        order(b, x, axis, build_type(b, x).size[axis], descending, sort ? "order" : NULL);
+    return sort ? build_gather(b, OP_TAKE_ALONG_AXIS, NULL, x, index, axis) : index;
 }
 
 bool decompose_topk(Rewrite *rewrite, Builder *b, const Node *node) {
     uint32_t axis = (uint32_t)build_attr(node, "axis")->i;
-    ValueId x = decompose_last_axis(b, "row", node_operand(rewrite, node, 0), axis);
-    uint32_t last = build_type(b, x).rank - 1u;
-    ValueId index = order(b, x, build_attr(node, "k")->size, true, "order");
-    ValueId value = build_gather(b, OP_TAKE_ALONG_AXIS, "values", x, index, last);
-    rewrite_set(rewrite, node->result[0], decompose_last_axis(b, "top", value, axis));
-    rewrite_set(rewrite, node->result[1], decompose_last_axis(b, "indices", index, axis));
+    ValueId x = node_operand(rewrite, node, 0);
+    ValueId index = order(b, x, axis, build_attr(node, "k")->size, true, "indices");
+    rewrite_set(rewrite, node->result[0],
+                build_gather(b, OP_TAKE_ALONG_AXIS, "top", x, index, axis));
+    rewrite_set(rewrite, node->result[1], index);
     return !b->failed;
 }

@@ -21,25 +21,6 @@ static WindowAxis pool_axis(Rewrite *rewrite, const Node *node, uint32_t i, Dim 
     };
 }
 
-// cumsum: the sum of windows as long as the axis, each ending at its own element.
-ValueId decompose_cumsum(Rewrite *rewrite, Builder *b, const Node *node) {
-    DimTable *dims = b->g->dims;
-    ValueId x = node_operand(rewrite, node, 0);
-    Type type = build_type(b, x);
-    uint32_t axis = (uint32_t)build_attr(node, "axis")->i;
-    Dim count = type.size[axis], one = dim_const(dims, 1);
-    WindowAxis window = {.axis = axis,
-                         .kernel = count,
-                         .output = count,
-                         .before = dim_sub(dims, dim_max(dims, count, one), one),
-                         .stride = 1,
-                         .dilation = 1};
-    DType inner = decompose_inner(type.dtype);
-    x = build_unfold(b, build_cast(b, "wide", x, inner), window, 0);
-    x = build_reduce(b, OP_SUM, inner == type.dtype ? NULL : "sum", x, 1u << axis);
-    return decompose_finish(b, x, type.dtype);
-}
-
 // Whether the windows lie side by side inside an axis of `size`.
 static bool tiles(DimTable *dims, const WindowAxis *window, Dim size, Dim *covered) {
     *covered = dim_mul(dims, window->kernel, window->output);

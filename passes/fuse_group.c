@@ -99,7 +99,8 @@ static bool try_join(Fuser *f, uint32_t id, NodeId node) {
         return false;
     }
     OpClass class = graph_op(f->g, node)->class;
-    if (class == OC_CONTRACT || class == OC_TRANSFORM || class == OC_SOURCE) return false;
+    if (class == OC_CONTRACT || class == OC_TRANSFORM || class == OC_SOURCE || class == OC_SCAN)
+        return false;
     if (class == OC_REDUCE && reduces(f, group) == GROUP_REDUCES_MAX) return false;
     bool converts = class == OC_REDUCE && fuse_can_reduce(f, id, node, &reduced);
     converts |= class == OC_MAP && fuse_can_part(f, id, node, &reduced);

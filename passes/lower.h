@@ -147,3 +147,4 @@ bool lower_contract(Lower *l);
 bool lower_skinny(Lower *l); // of family contract
 bool lower_transform(Lower *l);
 bool lower_attention(Lower *l);
+bool lower_scan(Lower *l);

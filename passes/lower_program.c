@@ -15,6 +15,7 @@ static const LowerFamily lower_families[] = {
     {"contract", lower_contract},
     {"transform", lower_transform},
     {"attention", lower_attention},
+    {"scan", lower_scan},
 };
 
 static bool lower_as(Plan *plan, Program *program, Diags *diags, const PlanStep *step,

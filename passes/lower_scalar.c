@@ -17,6 +17,7 @@ typedef struct ScalarCall {
     DType dtype;  // of the operands
     DType result; // of the node
     KVal x, y, z; // 0: absent
+    bool shares;  // y divides many values of x: one a row
 } ScalarCall;
 
 static bool scalar_is_float(const ScalarCall *s) {
@@ -47,8 +48,19 @@ static KVal scalar_mul(ScalarCall *s, KVal x, KVal y) {
     return scalar_is_float(s) ? k_fmul(s->b, x, y) : k_imul(s->b, x, y);
 }
 
+// x / y by way of 1 / y, which is the same for many x: two roundings, well within what a device's
+// division may be off (2.5 units in the last place). Where 1 / y would be no normal number both
+// sides are scaled first, so that no quotient is lost.
+static KVal scalar_div_shared(KBuilder *b, KVal x, KVal y) {
+    KVal size = k_fabs(b, y), one = k_f32(b, 1);
+    KVal scale = k_select(b, k_flt(b, size, k_f32(b, 0x1p-100f)), k_f32(b, 0x1p60f), one);
+    scale = k_select(b, k_flt(b, k_f32(b, 0x1p100f), size), k_f32(b, 0x1p-60f), scale);
+    KVal inverse = k_fdiv(b, one, k_fmul(b, y, scale));
+    return k_fmul(b, k_fmul(b, x, scale), inverse);
+}
+
 static KVal scalar_div(ScalarCall *s, KVal x, KVal y) {
-    return k_fdiv(s->b, x, y);
+    return s->shares && y == s->y ? scalar_div_shared(s->b, x, y) : k_fdiv(s->b, x, y);
 }
 
 // floor(x / y) of the exact quotient: a rounded quotient that is one off leaves a rest outside
@@ -364,10 +376,18 @@ static KVal scalar_apply(ScalarCall *s) {
     }
 }
 
+static bool scalar_is_bound(const Lower *l, KVal value) {
+    for (uint32_t i = 0; value && i < l->bound.len; i++)
+        if (l->bound.at[i].known == value) return true;
+    return false;
+}
+
 KVal lower_scalar(Lower *l, const Node *node, DType operand_type, DType result_type,
                   const KVal *x) {
     ScalarCall call = {.b = l->b, .node = node, .dtype = operand_type, .result = result_type};
     call.x = x[0], call.y = x[1], call.z = x[2];
+    if (dtype_is_float(operand_type) && !l->plan->strict_rounding)
+        call.shares = scalar_is_bound(l, call.y) && !scalar_is_bound(l, call.x);
     KVal value = scalar_apply(&call);
     return l->plan->strict_rounding ? lower_round(l->b, value, result_type) : value;
 }

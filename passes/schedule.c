@@ -18,6 +18,7 @@ static const ScheduleFamily schedule_families[] = {
     {"contract", schedule_contract, schedule_contract_workspace},
     {"transform", schedule_transform, NULL},
     {"attention", schedule_attention, NULL},
+    {"scan", schedule_scan, NULL},
 };
 
 static const ScheduleFamily *schedule_family(const ScheduleSite *site) {

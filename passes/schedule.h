@@ -26,6 +26,7 @@ void schedule_coop(ScheduleSite *site);   // likewise
 void schedule_planes(ScheduleSite *site); // likewise
 void schedule_transform(ScheduleSite *site);
 void schedule_attention(ScheduleSite *site);
+void schedule_scan(ScheduleSite *site);
 void schedule_flash(ScheduleSite *site); // form coop of family attention
 
 // Bytes that memory gives each compute unit of a device in a cycle.

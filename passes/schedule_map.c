@@ -4,6 +4,8 @@
 #include "passes/map_shape.h"
 #include "passes/schedule.h"
 
+#include <math.h>
+
 typedef struct MapSite {
     ScheduleSite *site;
     MapReads reads;
@@ -54,6 +56,14 @@ static double map_waste(const MapSite *map, Dim size, uint32_t tile) {
     return elements < 1 ? 1 : tiles * tile / elements;
 }
 
+// How far a tile is from what was fastest on an H200: lines of 128 bytes to read, 4 KiB in all.
+static double map_misfit(const MapSite *map, const MapTile *tile, uint32_t side, uint32_t run) {
+    const Graph *g = map->site->graph;
+    unsigned bytes = dtype_bytes(graph_value(g, tile->turned.at[0].base)->type.dtype);
+    double line = fabs(log2(side * bytes / 128.0)), all = fabs(log2(side * run * bytes / 4096.0));
+    return 1 + 0.04 * line + 0.06 * all;
+}
+
 static void map_tile_candidate(MapSite *map, const MapTile *tile, uint32_t side, uint32_t run,
                                uint32_t vec) {
     ScheduleSite *site = map->site;
@@ -66,6 +76,7 @@ static void map_tile_candidate(MapSite *map, const MapTile *tile, uint32_t side,
         cost += turned ? 1.0 / vec + 0.5 : map_access_cost(map, &map->reads.at[i], vec);
     }
     cost *= map_waste(map, tile->side, side) * map_waste(map, tile->run, run);
+    cost *= map_misfit(map, tile, side, run);
     const char *why = arena_printf(site->arena,
                                    "%u operand%s turned in workgroup memory, %.3g memory "
                                    "instructions an element",
@@ -73,10 +84,9 @@ static void map_tile_candidate(MapSite *map, const MapTile *tile, uint32_t side,
     schedule_add(site, s, cost, why);
 }
 
-// Lines of 64 or 128 bytes each way.
 static void map_tiles(MapSite *map) {
     ScheduleSite *site = map->site;
-    static const uint32_t sides[] = {64, 32, 16, 8};
+    static const uint32_t sides[] = {128, 64, 32, 16, 8};
     MapTile tile;
     if (!map->device || !map_tile(site->arena, site->graph, &map->reads, &tile)) return;
     if (dim_bounds(site->dims, tile.side).hi > INT32_MAX / 2 ||
@@ -84,8 +94,8 @@ static void map_tiles(MapSite *map) {
         return;
     uint32_t vec = schedule_divisor(site, tile.side, 4);
     vec = schedule_divisor(site, tile.run, vec);
-    for (unsigned m = 0; m < 4; m++)
-        for (unsigned n = 0; n < 4; n++)
+    for (unsigned m = 0; m < 5; m++)
+        for (unsigned n = 0; n < 5; n++)
             if (sides[m] * sides[n] >= 256 * vec)
                 map_tile_candidate(map, &tile, sides[m], sides[n], vec);
 }

@@ -1,0 +1,97 @@
+// Running sums, and what orders and scatters are made of: kernels of class SCAN along one axis.
+#include "passes/decompose.h"
+
+// Blocks of a long row are summed side by side first: each then starts from the sum before it.
+enum { SUM_BLOCK = 4096, SUM_ROW_MAX = 4 * SUM_BLOCK };
+
+static ValueId prefix_sum(Builder *b, const char *part, ValueId x, ValueId first, uint32_t axis,
+                          int64_t block) {
+    Attr attr[OP_ATTRS_MAX] = {0};
+    const OpInfo *op = op_info(OP_PREFIX_SUM);
+    attr[op_attr_index(op, "axis")] = attr_int(axis);
+    attr[op_attr_index(op, "chunk")] = attr_int(block);
+    return build_op(b, OP_PREFIX_SUM, part, (ValueId[]){x, first}, first ? 2 : 1, attr);
+}
+
+// The sum of everything before each block.
+static ValueId block_starts(Builder *b, ValueId x, uint32_t axis) {
+    DimTable *dims = b->g->dims;
+    Type type = build_type(b, x), split = type;
+    Dim block = dim_const(dims, SUM_BLOCK), zero = dim_const(dims, 0), one = dim_const(dims, 1);
+    Dim blocks = dim_ceil_div(dims, type.size[axis], block);
+    Dim more = dim_sub(dims, dim_mul(dims, blocks, block), type.size[axis]);
+    for (uint32_t i = type.rank; i > axis + 1; i--) split.size[i] = split.size[i - 1];
+    split.size[axis] = blocks, split.size[axis + 1] = block;
+    x = build_pad(b, build_cast(b, "wide", x, decompose_inner(type.dtype)), axis, zero, more);
+    x = build_reshape(b, "blocks", x, type.rank + 1u, split.size);
+    x = build_reduce(b, OP_SUM, "block_sums", x, 2u << axis);
+    x = prefix_sum(b, "block_ends", x, 0, axis, 0);
+    return build_slice(b, "block_starts", build_pad(b, x, axis, one, zero), axis, zero, blocks, 1);
+}
+
+ValueId decompose_cumsum(Rewrite *rewrite, Builder *b, const Node *node) {
+    ValueId x = node_operand(rewrite, node, 0);
+    Type type = build_type(b, x);
+    uint32_t axis = (uint32_t)build_attr(node, "axis")->i;
+    bool blocks = dim_bounds(b->g->dims, type.size[axis]).hi > SUM_ROW_MAX && type.rank < RANK_MAX;
+    if (!blocks) return prefix_sum(b, NULL, x, 0, axis, 0);
+    return prefix_sum(b, NULL, x, block_starts(b, x, axis), axis, SUM_BLOCK);
+}
+
+// ---- order
+// ---------------------------------------------------------------------------------------------
+
+// Blocks that workgroup memory sorts, and how many sorted ones become one at a time.
+enum { SORT_BLOCK_MIN = 64, SORT_BLOCK_MAX = 2048, MERGE_FAN = 8 };
+
+static bool two_results(Builder *b, OpId op, const char *const *part, const ValueId *operand,
+                        uint32_t operands, const Attr *attr, Sorted *out) {
+    out->keys = build_op(b, op, part[0], operand, operands, attr);
+    if (!out->keys) return false;
+    const Node *node = graph_node(b->g, graph_value(b->g, out->keys)->node);
+    out->order = node->result[1];
+    graph_name(b->g, out->order, arena_printf(b->g->arena, "%s.%s", b->prefix, part[1]), false);
+    return true;
+}
+
+Sorted decompose_sorted(Builder *b, ValueId x, uint32_t axis, bool descending) {
+    static const char *const names[] = {"keys", "order"};
+    DimTable *dims = b->g->dims;
+    Attr attr[OP_ATTRS_MAX] = {0};
+    const OpInfo *op = op_info(OP_SORT_BLOCKS);
+    int64_t most = dim_bounds(dims, build_type(b, x).size[axis]).hi, block = SORT_BLOCK_MIN;
+    while (block < most && block < SORT_BLOCK_MAX) block *= 2;
+    attr[op_attr_index(op, "axis")] = attr_int(axis);
+    attr[op_attr_index(op, "chunk")] = attr_int(block);
+    attr[op_attr_index(op, "descending")] = attr_int(descending);
+    Sorted sorted = {0};
+    if (!two_results(b, OP_SORT_BLOCKS, names, &x, 1, attr, &sorted)) return sorted;
+    op = op_info(OP_MERGE_BLOCKS);
+    for (; block < most && !b->failed && block <= INT32_MAX / MERGE_FAN; block *= MERGE_FAN) {
+        Attr merge[OP_ATTRS_MAX] = {0};
+        merge[op_attr_index(op, "axis")] = attr_int(axis);
+        merge[op_attr_index(op, "chunk")] = attr_int(block);
+        merge[op_attr_index(op, "fan")] = attr_int(MERGE_FAN);
+        ValueId pair[] = {sorted.keys, sorted.order};
+        if (!two_results(b, OP_MERGE_BLOCKS, names, pair, 2, merge, &sorted)) break;
+    }
+    return sorted;
+}
+
+ValueId decompose_segments(Builder *b, const char *part, ValueId x, Sorted sorted, ValueId updates,
+                           uint32_t axis, const char *reduction) {
+    Attr attr[OP_ATTRS_MAX] = {0};
+    const OpInfo *op = op_info(OP_SEGMENTS);
+    attr[op_attr_index(op, "axis")] = attr_int(axis);
+    attr[op_attr_index(op, "reduction")] = attr_string(reduction);
+    ValueId operand[] = {x, sorted.keys, sorted.order, updates};
+    return build_op(b, OP_SEGMENTS, part, operand, 4, attr);
+}
+
+ValueId decompose_counts(Builder *b, const char *part, ValueId keys, uint32_t axis, Dim length) {
+    Attr attr[OP_ATTRS_MAX] = {0};
+    const OpInfo *op = op_info(OP_COUNTS);
+    attr[op_attr_index(op, "axis")] = attr_int(axis);
+    attr[op_attr_index(op, "length")] = attr_size(length);
+    return build_op(b, OP_COUNTS, part, &keys, 1, attr);
+}
