@@ -85,6 +85,7 @@ static void compile(DeviceModel *m, const DeviceOptions *options, Text *package)
     settings.passes.verify_each = true;
     settings.passes.disable = options->disable;
     settings.passes.strict_rounding = options->strict;
+    settings.passes.winograd = options->winograd;
     Diags *own = m->diags;
     bool good = pipeline_open(&pipeline, &settings, &target);
     m->diags = pipeline.diags;

@@ -19,8 +19,9 @@ typedef struct Bound {
 } Bound; // and one ulp of the output's dtype, where that is f16 or bf16 and the rest is not zero
 
 typedef struct DeviceOptions {
-    const char *disable; // passes left out, "a,b", or NULL
-    bool strict;         // --strict-rounding
+    const char *disable;  // passes left out, "a,b", or NULL
+    bool strict;          // --strict-rounding
+    const char *winograd; // --winograd, or NULL
 } DeviceOptions;
 
 typedef struct DeviceModel DeviceModel;
