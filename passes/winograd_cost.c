@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "passes/product_cost.h"
 #include "passes/winograd.h"
 
 // Errors against the direct form that are let pass unasked (winograd_error).
@@ -19,28 +20,6 @@ typedef struct Sizes {
     double images, groups, inner, outer, input, output; // input, output: pixels
 } Sizes;
 
-// A size to reckon with: the value of a constant; of others one between their bounds.
-static double usual(const WinogradSite *site, Dim dim) {
-    DimBounds bounds = dim_bounds(site->dims, dim);
-    double low = bounds.lo < 1 ? 1 : (double)bounds.lo,
-           high = bounds.hi < 1 ? 1 : (double)bounds.hi;
-    return sqrt(low) * sqrt(high);
-}
-
-static Sizes sizes_of(const WinogradSite *site) {
-    Sizes s = {usual(site, site->images),
-               usual(site, site->groups),
-               usual(site, site->inner),
-               usual(site, site->outer),
-               1,
-               1};
-    for (unsigned i = 0; i < site->axes; i++) {
-        s.input *= usual(site, site->input[i]);
-        s.output *= usual(site, site->output[i]);
-    }
-    return s;
-}
-
 // Microseconds of `batch` products of m x k by k x n, and of moving so many bytes meanwhile.
 static double product_time(const WinogradSite *site, double share, double batch, double m, double n,
                            double k, double bytes) {
@@ -48,37 +27,55 @@ static double product_time(const WinogradSite *site, double share, double batch,
     double results = batch * m * n, rate = target_product(target, site->dtype)->along_n * share;
     double filled = 1 + (double)ELEMENTS_UNIT * target->compute_units / results;
     double work = 2 * results * (k + DEPTH_START) / (rate * 1e6) * filled;
-    double memory = bytes / (target->memory_rate * 1e3);
-    return fmax(work, memory) + target->dispatch_time * 1e-3;
+    return fmax(work, cost_move(target, bytes)) + cost_dispatch(target);
 }
 
 static double moving_time(const WinogradSite *site, double bytes) {
-    const Target *target = site->ctx->target;
-    return bytes / (target->memory_rate * 1e3) + target->dispatch_time * 1e-3;
+    return cost_move(site->ctx->target, bytes) + cost_dispatch(site->ctx->target);
 }
 
-static double direct_time(const WinogradSite *site, const Sizes *s) {
+static Sizes sizes_of(const WinogradSite *site, CostEnd end) {
+    Sizes s = {.images = cost_size(site->dims, site->images, end),
+               .groups = cost_size(site->dims, site->groups, end),
+               .inner = cost_size(site->dims, site->inner, end),
+               .outer = cost_size(site->dims, site->outer, end),
+               .input = 1,
+               .output = 1};
+    for (unsigned i = 0; i < site->axes; i++) {
+        s.input *= cost_size(site->dims, site->input[i], end);
+        s.output *= cost_size(site->dims, site->output[i], end);
+    }
+    return s;
+}
+
+static double direct_time(const WinogradSite *site, CostEnd end) {
+    Sizes s = sizes_of(site, end);
     double bytes = dtype_bytes(site->dtype), taps = pow(WINOGRAD_TAPS, site->axes);
-    double image = s->images * s->groups * (s->inner * s->input + s->outer * s->output);
-    return product_time(site, WINDOW_SHARE, s->groups, s->outer, s->images * s->output,
-                        s->inner * taps, bytes * image);
+    double image = s.images * s.groups * (s.inner * s.input + s.outer * s.output);
+    return product_time(site, WINDOW_SHARE, s.groups, s.outer, s.images * s.output, s.inner * taps,
+                        bytes * image);
 }
 
-static double winograd_time(const WinogradSite *site, const Sizes *s, const Winograd *w,
-                            bool wide) {
+static double winograd_time(const WinogradSite *site, const Winograd *w, bool wide, CostEnd end) {
+    Sizes s = sizes_of(site, end);
     double bytes = dtype_bytes(site->dtype), products = wide ? 4 : bytes;
-    double places = pow(w->size, site->axes), tiles = s->images;
+    double places = pow(w->size, site->axes), tiles = s.images;
     for (unsigned i = 0; i < site->axes; i++)
-        tiles *= usual(site, winograd_count(site, w->tile, i));
-    double in = places * s->groups * s->inner * tiles * bytes;
-    double out = places * s->groups * s->outer * tiles * products;
-    double weight = places * s->groups * s->outer * s->inner * bytes;
-    double image = s->images * s->groups * bytes;
+        tiles *= cost_size(site->dims, winograd_count(site, w->tile, i), end);
+    double in = places * s.groups * s.inner * tiles * bytes;
+    double out = places * s.groups * s.outer * tiles * products;
+    double weight = places * s.groups * s.outer * s.inner * bytes;
+    double image = s.images * s.groups * bytes;
     double time =
-        moving_time(site, image * s->inner * s->input + in) +
-        moving_time(site, image * s->outer * s->output + out) +
-        product_time(site, 1, places * s->groups, s->outer, tiles, s->inner, in + out + weight);
+        moving_time(site, image * s.inner * s.input + in) +
+        moving_time(site, image * s.outer * s.output + out) +
+        product_time(site, 1, places * s.groups, s.outer, tiles, s.inner, in + out + weight);
     return site->weights_known ? time : time + moving_time(site, 2 * weight);
+}
+
+// Of sizes known at run time only, both ends count the same.
+static double middle(double least, double most) {
+    return sqrt(least * most);
 }
 
 // Bytes of the larger of the two transformed tensors.
@@ -105,9 +102,10 @@ static const char *form_name(Arena *arena, const WinogradSite *site, unsigned ti
 
 static const char *describe(Arena *arena, const WinogradSite *site, const Winograd *w, bool wide,
                             const char *why) {
-    return arena_printf(arena, "Winograd %s%s: %s; error %.2g times the direct form's",
+    const char *most = site->dtype == DT_F32 ? "at most " : "";
+    return arena_printf(arena, "Winograd %s%s: %s; error %s%.2g times the direct form's",
                         form_name(arena, site, w->tile), wide ? ", products kept in f32" : "", why,
-                        winograd_error(w, site->axes, wide));
+                        most, winograd_error(w, site->axes, wide));
 }
 
 // The tile that the option asks for by name; 0: none.
@@ -120,8 +118,8 @@ static unsigned forced_tile(const char *mode) {
 
 static WinogradChoice choose_by_time(Arena *arena, const WinogradSite *site) {
     WinogradChoice choice = {0};
-    Sizes sizes = sizes_of(site);
-    double direct = direct_time(site, &sizes), best = direct, other = INFINITY;
+    double direct = middle(direct_time(site, COST_LEAST), direct_time(site, COST_MOST));
+    double best = direct, other = INFINITY;
     unsigned nearest = 0;
     for (unsigned tile = 2; tile <= 4; tile += 2) {
         Winograd w;
@@ -130,7 +128,8 @@ static WinogradChoice choose_by_time(Arena *arena, const WinogradSite *site) {
         double most = site->dtype == DT_F32 ? ERROR_MOST_32 : ERROR_MOST_16;
         if (winograd_error(&w, site->axes, wide) > most) continue;
         if (largest_copy(site, &w, wide) > (double)site->ctx->max_workspace) continue;
-        double time = winograd_time(site, &sizes, &w, wide);
+        double time = middle(winograd_time(site, &w, wide, COST_LEAST),
+                             winograd_time(site, &w, wide, COST_MOST));
         if (time < other) other = time, nearest = tile;
         if (time >= best) continue;
         best = time;
@@ -164,7 +163,7 @@ WinogradChoice winograd_choose(Arena *arena, const WinogradSite *site) {
         bool wide = wants_wide(site, &w);
         return (WinogradChoice){forced, wide, describe(arena, site, &w, wide, "asked for")};
     }
-    if (!target_product(target, site->dtype) || !target->memory_rate || !target->compute_units)
+    if (!cost_is_known(target, site->dtype) || !target->compute_units)
         return (WinogradChoice){.reason = "implicit product: the target's rates are not known"};
     return choose_by_time(arena, site);
 }

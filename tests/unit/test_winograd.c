@@ -249,11 +249,50 @@ static void test_channels_last(void **state) {
     }
 }
 
+// Maps before and behind are part of the transforms, unless something else reads what they make.
+static void test_groups(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"y = relu(conv2d(silu(x), w, padding=1))",
+         "transform transform/prepare contract transform"},
+        {"y = relu(conv2d(x, w, bias, padding=1) + x)",
+         "transform transform/prepare contract transform"},
+        {"y = conv2d(x * reshape(bias, [5, 1, 1]), w, padding=1)",
+         "transform transform/prepare contract transform"},
+        {"a = silu(x)\n    output y = conv2d(a, w, padding=1) + a",
+         "map transform transform/prepare contract transform"},
+        {"a = relu(conv2d(x, w, padding=1))\n    output y = conv2d(a, w, padding=1)",
+         "transform transform/prepare contract transform transform contract transform"},
+        {"y = max_pool2d(relu(conv2d(x, w, padding=1)), 2)",
+         "transform transform/prepare contract transform row"},
+        {"y = conv2d(x, silu(w), padding=1)", "transform/prepare transform contract transform"},
+        {"y = mean(conv2d(x, w, padding=1), axis=[2, 3])",
+         "transform transform/prepare contract transform row"},
+        {"y = conv2d(permute_dims(x, [0, 1, 3, 2])[:, :, 1:, :], w)",
+         "transform transform/prepare contract transform"},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[600];
+        const char *body = cases[i][0];
+        snprintf(text, sizeof text,
+                 "adept 1\nmodel m {\n    dim N in 1..=4\n    input x : [N, 5, 6, 8] f32\n"
+                 "    param w : [5, 5, 3, 3] f32\n    param bias : [5] f32\n    %s%s\n}\n",
+                 body[0] == 'y' ? "output " : "", body);
+        PassContext ctx = {.winograd = modes[i % 2]};
+        Graph *g = pass_run_checked_with(&ctx, load(text), NULL, 2, 1e-12);
+        assert_string_equal(pass_groups(g), cases[i][1]);
+        (void)program_check(g, &(ProgramCheck){.target = i % 2 ? "portable" : "h200",
+                                               .symbols = (int64_t[]){2},
+                                               .tolerance = 1e-3});
+        graph_destroy(g);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filters),       cmocka_unit_test(test_exact),
         cmocka_unit_test(test_errors),        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_channels_last),
+        cmocka_unit_test(test_channels_last), cmocka_unit_test(test_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
