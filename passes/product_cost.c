@@ -5,9 +5,13 @@
 enum {
     COST_SIZE_MAX = 1 << 16,
     COST_FEW_ROWS = 16,   // as many as the form for few rows takes, which reads along K
-    COST_FEW_ALONG_N = 3, // times the time, without that form
+    COST_FEW_ALONG_N = 2, // times the time, without that form
     COST_TILE = 64,       // of the smallest products that still reach the rate
-    COST_ROWS = 16        // made at a time
+    COST_ROWS = 16,       // made at a time
+    // Tiles in which reading along N can be faster, where they fill the device. Smaller ones spend
+    // their time on other things.
+    COST_LARGE_M = 128,
+    COST_LARGE_N = 256
 };
 
 bool cost_is_known(const Target *target, DType dtype) {
@@ -42,8 +46,15 @@ double cost_product(const Target *target, DimTable *dims, const ProductSize *siz
     double memory = cost_move(target, batch * ((m + n) * k * in + m * n * out));
     if (m <= COST_FEW_ROWS) return memory * (along_k ? 1 : COST_FEW_ALONG_N);
     double rows = ceil(m / COST_ROWS) * COST_ROWS;
-    double products = 2 * batch * rows * n * k / (along_k ? rate->along_k : rate->along_n) * 1e-6;
+    bool large = ceil(m / COST_LARGE_M) * ceil(n / COST_LARGE_N) * batch >= target->compute_units;
+    double reach = along_k ? rate->along_k : rate->along_n;
+    if (!large && reach > rate->along_k) reach = rate->along_k;
+    double products = 2 * batch * rows * n * k / reach * 1e-6;
     double tiles = ceil(m / COST_TILE) * ceil(n / COST_TILE) * batch;
     if (tiles < target->compute_units) products *= target->compute_units / tiles;
     return fmax(memory, products);
+}
+
+void cost_put(Text *out, double time) {
+    text_printf(out, time < 100 ? "%.3g" : "%.0f", time);
 }

@@ -25,3 +25,5 @@ double cost_transpose(const Target *target, double bytes);
 // Reading or writing as it lies.
 double cost_move(const Target *target, double bytes);
 double cost_dispatch(const Target *target);
+// A time in words: three digits, or whole microseconds.
+void cost_put(Text *out, double time);

@@ -181,48 +181,60 @@ static Times times_of(const Transposer *t, ValueId base, const Form *form, CostE
 // A gain below this is not worth a second form of a tensor.
 static const double worth = 0.98;
 
+typedef struct Figures {
+    double as_is[COST_ENDS], changed[COST_ENDS], copy[COST_ENDS];
+    uint32_t products;
+    bool once;       // packed in `prepare`
+    const char *now; // "K" or "N": along which the tensor lies
+} Figures;
+
+static void describe(const Figures *f, bool changed, Text *out) {
+    const char *then = *f->now == 'K' ? "N" : "K";
+    text_printf(out, "B %s along %s",
+                !changed  ? "as is"
+                : f->once ? "packed once"
+                          : "transposed",
+                changed ? then : f->now);
+    if (f->products > 1) text_printf(out, " for %u products", f->products);
+    bool one = f->as_is[0] == f->as_is[1] && f->changed[0] == f->changed[1];
+    for (CostEnd end = 0; end < (one ? COST_MOST : COST_ENDS); end++) {
+        text_printf(out, "%s along %s ", end ? " to" : ":", f->now);
+        cost_put(out, f->as_is[end]);
+        text_printf(out, " us, along %s ", then);
+        cost_put(out, f->changed[end]);
+        if (f->once) continue;
+        text_put(out, " + ");
+        cost_put(out, f->copy[end]);
+    }
+}
+
 static void decide(const Transposer *t, ValueId base, const Use *use, Form *form) {
     const Type *type = &graph_value(t->g, base)->type;
-    const Target *target = t->ctx->target;
     DimTable *dims = t->g->dims;
     Dim elements = type_elements(dims, type);
-    double as_is[COST_ENDS], changed[COST_ENDS], copy[COST_ENDS] = {0}, ratio = 1;
-    uint32_t products = 0;
+    bool along_k = last_side(use, type->rank, NULL) == SIDE_K;
+    Figures figures = {.once = t->constant[base], .now = along_k ? "K" : "N"};
+    double ratio = 1, bytes = 0;
     other_form(use, type->rank, form->axes);
     form->asked = true;
-    bool once = t->constant[base];
     for (CostEnd end = 0; end < COST_ENDS; end++) {
         Times times = times_of(t, base, form, end);
-        double bytes = cost_size(dims, elements, end) * dtype_bytes(type->dtype);
-        if (!once) copy[end] = cost_transpose(target, bytes) + cost_dispatch(target);
-        as_is[end] = times.as_is, changed[end] = times.changed, products = times.products;
-        ratio *= (changed[end] + copy[end]) / as_is[end];
+        double copy = 0;
+        bytes = cost_size(dims, elements, end) * dtype_bytes(type->dtype);
+        if (!figures.once)
+            copy = cost_transpose(t->ctx->target, bytes) + cost_dispatch(t->ctx->target);
+        figures.as_is[end] = times.as_is, figures.changed[end] = times.changed;
+        figures.copy[end] = copy, figures.products = times.products;
+        ratio *= (times.changed + copy) / times.as_is;
     }
-    ratio = sqrt(ratio);
-    double most = cost_size(dims, elements, COST_MOST) * dtype_bytes(type->dtype);
-    bool pays = ratio < worth, fits = once || most <= (double)t->ctx->max_workspace;
-    bool alone = !once || t->readers[base] == 0;
+    bool pays = sqrt(ratio) < worth, fits = figures.once || bytes <= (double)t->ctx->max_workspace;
+    bool alone = !figures.once || t->readers[base] == 0;
     form->changed = pays && fits && alone;
     Text text = {0};
-    const char *now = last_side(use, type->rank, NULL) == SIDE_K ? "K" : "N";
-    const char *then = *now == 'K' ? "N" : "K";
-    text_printf(&text, "B %s along %s",
-                !form->changed ? "as is"
-                : once         ? "packed once"
-                               : "transposed",
-                form->changed ? then : now);
-    if (products > 1) text_printf(&text, " for %u products", products);
-    for (CostEnd end = 0; end < COST_ENDS; end++) {
-        bool same =
-            as_is[COST_LEAST] == as_is[COST_MOST] && changed[COST_LEAST] == changed[COST_MOST];
-        if (same && end == COST_MOST) continue;
-        text_printf(&text, "%s along %s %.3g us, along %s %.3g", end ? " to" : ":", now, as_is[end],
-                    then, changed[end]);
-        if (!once) text_printf(&text, " + %.3g", copy[end]);
-    }
+    describe(&figures, form->changed, &text);
     if (pays && !alone) text_put(&text, "; something else reads it as it is");
     if (pays && !fits)
-        text_printf(&text, "; the copy takes %.4g bytes, --max-workspace allows %lld", most,
+        text_printf(&text, "; the copy takes %.0f bytes, --max-workspace allows %lld", bytes,
                     (long long)t->ctx->max_workspace);
     form->reason = arena_strdup(t->g->arena, text.data);
     text_free(&text);

@@ -16,6 +16,7 @@ static Target eager(uint32_t along_n, uint32_t along_k) {
     Target target;
     assert_true(target_builtin("h200", &target));
     target.memory_rate = target.transpose_rate = 1000000000, target.dispatch_time = 0;
+    target.compute_units = 1; // one tile fills it
     for (uint32_t i = 0; i < target.products; i++)
         target.product[i].along_n = along_n, target.product[i].along_k = along_k;
     return target;

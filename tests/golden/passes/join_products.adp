@@ -50,7 +50,7 @@ model joined {
 #|         q.linear.contract.joined.2 : [384] f16 = where(q.linear.contract.here.4, pad(bq, widths=[[0, 128]], value=0.0), q.linear.contract.part.2) loc(18, 9)
 #|     }
 #|     fused k2(family="contract") -> q.linear.contract.joined.5 {
-#|         q.linear.contract.joined : [S, 384] f32 = contract(x, q.linear.contract.weights, dtype=f32, reason="3 products of one tensor as one: apart 1.25 us, as one 0.451 to 4.13 us, as one 1.38") loc(18, 9)
+#|         q.linear.contract.joined : [S, 384] f32 = contract(x, q.linear.contract.weights, dtype=f32, reason="3 products of one tensor as one: apart 1.25 us, as one 0.451 to 4.35 us, as one 1.45") loc(18, 9)
 #|         q.linear.contract.joined.3 : [S, 384] f32 = cast(broadcast_to(q.linear.contract.joined.2, shape=[S, 384]), dtype=f32) loc(18, 9)
 #|         q.linear.contract.joined.4 : [S, 384] f32 = add(q.linear.contract.joined, q.linear.contract.joined.3) loc(18, 9)
 #|         q.linear.contract.joined.5 : [S, 384] f16 = cast(q.linear.contract.joined.4, dtype=f16) loc(18, 9)
@@ -68,7 +68,7 @@ model joined {
 #|         y.linear.contract.weights : [512, 2, 256] f16 = where(y.linear.contract.here, broadcast_to(gate[:, None, :], shape=[512, 2, 256]), y.linear.contract.packed) loc(23, 21)
 #|     }
 #|     fused k6(family="contract") -> y {
-#|         y.linear.contract.joined : [S, 512, 2] f16 = contract(x, y.linear.contract.weights, reason="2 products of one tensor in turn as one: apart 2.54 us, as one 0.535 to 4.39 us, as one 1.38") loc(23, 21)
+#|         y.linear.contract.joined : [S, 512, 2] f16 = contract(x, y.linear.contract.weights, reason="2 products of one tensor in turn as one: apart 2.54 us, as one 0.535 to 4.53 us, as one 1.45") loc(23, 21)
 #|         y.silu : [S, 512] f16 = silu(reshape(y.linear.contract.joined[:, :, 0:1], shape=[S, 512])) loc(23, 16)
 #|         output y : [S, 512] f16 = multiply(y.silu, reshape(y.linear.contract.joined[:, :, 1:2], shape=[S, 512])) loc(23, 38)
 #|     }

@@ -41,18 +41,18 @@ model orders {
 #|     }
 #|     param u : [4096, 4096] f16 from "/u" loc(15, 5)
 #|     fused k3(family="contract") -> y {
-#|         output y : [4096, 4096] f16 = contract(x, permute_dims(w.packed, axes=[1, 0]), reason="B packed once along N: along K 486 us, along N 455") loc(17, 16)
+#|         output y : [4096, 4096] f16 = contract(x, permute_dims(w.packed, axes=[1, 0]), reason="B packed once along N: along K 521 us, along N 448") loc(17, 16)
 #|     }
 #|     fused k4(family="contract") -> z {
-#|         output z : [4096, 4096] i32 = contract(q, v.packed, reason="B packed once along K: along N 452 us, along K 234") loc(18, 18)
+#|         output z : [4096, 4096] i32 = contract(q, v.packed, reason="B packed once along K: along N 451 us, along K 270") loc(18, 18)
 #|     }
 #|     fused k5(family="contract") -> t {
-#|         output t : [4096, 4096] i32 = contract(q, r.packed, reason="B transposed along K: along N 452 us, along K 234 + 136") loc(19, 18)
+#|         output t : [4096, 4096] i32 = contract(q, r.packed, reason="B transposed along K: along N 451 us, along K 270 + 15") loc(19, 18)
 #|     }
 #|     fused k6(family="contract") -> d {
-#|         output d : [512, 4096] f16 = contract(c, u, reason="B as is along K for 2 products: along K 69.3 us, along N 82.7 to along K 121 us, along N 114") loc(20, 16)
+#|         output d : [512, 4096] f16 = contract(c, u, reason="B as is along K for 2 products: along K 73.7 us, along N 82.3 to along K 130 us, along N 130") loc(20, 16)
 #|     }
 #|     fused k7(family="contract") -> e {
-#|         output e : [S, 4096] f16 = contract(s, u, reason="B as is along K for 2 products: along K 69.3 us, along N 82.7 to along K 121 us, along N 114") loc(21, 16)
+#|         output e : [S, 4096] f16 = contract(s, u, reason="B as is along K for 2 products: along K 73.7 us, along N 82.3 to along K 130 us, along N 130") loc(21, 16)
 #|     }
 #| }
