@@ -34,8 +34,7 @@ bool attention_shape(const Graph *g, NodeId fused, AttentionShape *out) {
     return true;
 }
 
-// The operand as [heads, rows, columns].
-static bool flash_operand(Graph *g, NodeId fused, ValueId value, CoopOperand *o) {
+bool attention_operand(Graph *g, NodeId fused, ValueId value, CoopOperand *o) {
     const Type *type = &graph_value(g, value)->type;
     *o = (CoopOperand){.value = value, .dtype = type->dtype};
     View view;
@@ -56,8 +55,8 @@ bool flash_shape(Graph *g, NodeId fused, const Target *target, FlashShape *out) 
         graph_value(g, a->v)->type.dtype != out->dtype)
         return false;
     return out->layout != LAYOUT_UNKNOWN && dim_bounds(g->dims, a->keys).lo >= 1 &&
-           dim_bounds(g->dims, a->rows).lo >= 1 && flash_operand(g, fused, a->q, &out->q) &&
-           flash_operand(g, fused, a->k, &out->k) && flash_operand(g, fused, a->v, &out->v);
+           dim_bounds(g->dims, a->rows).lo >= 1 && attention_operand(g, fused, a->q, &out->q) &&
+           attention_operand(g, fused, a->k, &out->k) && attention_operand(g, fused, a->v, &out->v);
 }
 
 FlashTile flash_tile(uint32_t rows, uint32_t columns, uint32_t fragment) {

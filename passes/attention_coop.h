@@ -26,6 +26,9 @@ typedef struct AttentionShape {
 // False where no form can compute the node.
 bool attention_shape(const Graph *g, NodeId fused, AttentionShape *out);
 
+// An operand as [heads, rows, columns]; false where it is not in memory or its view is too complex.
+bool attention_operand(Graph *g, NodeId fused, ValueId value, CoopOperand *out);
+
 typedef struct FlashShape {
     AttentionShape attention;
     DType dtype; // of q, k and v

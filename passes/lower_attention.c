@@ -164,6 +164,7 @@ bool lower_attention(Lower *l) {
     if (!attention_begin(a, l)) return false;
     if (strcmp(form, "simt") == 0) return lower_attention_simt(a);
     if (strcmp(form, "coop") == 0) return lower_attention_coop(a);
+    if (strcmp(form, "split") == 0) return lower_attention_split(a);
     lower_fail(l, "there is no form \"%s\" of attention", form);
     return false;
 }

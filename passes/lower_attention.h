@@ -46,3 +46,7 @@ Dim attention_flops(const Attention *a);
 
 bool lower_attention_simt(Attention *a);
 bool lower_attention_coop(Attention *a);
+bool lower_attention_split(Attention *a);
+struct AttentionSplit;
+// The second dispatch of form split.
+bool lower_attention_join(const Lower *first, const struct AttentionSplit *layout);

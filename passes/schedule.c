@@ -17,7 +17,7 @@ static const ScheduleFamily schedule_families[] = {
     {"row", schedule_row, NULL},
     {"contract", schedule_contract, schedule_contract_workspace},
     {"transform", schedule_transform, NULL},
-    {"attention", schedule_attention, NULL},
+    {"attention", schedule_attention, schedule_attention_workspace},
     {"scan", schedule_scan, NULL},
 };
 
@@ -69,28 +69,33 @@ uint32_t schedule_divisor(const ScheduleSite *site, Dim dim, uint32_t most) {
     return most;
 }
 
-static TargetFeatures schedule_memory_features(DType dtype) {
+static TargetFeatures dtype_features(DType dtype) {
     if (dtype == DT_BF16) return TF_STORAGE16 | TF_INT16;
-    if (dtype_bytes(dtype) == 2) return TF_STORAGE16;
+    if (dtype == DT_F16) return TF_STORAGE16 | TF_FLOAT16;
     return dtype_bytes(dtype) == 1 ? TF_STORAGE8 | TF_INT8 : 0;
 }
 
-TargetFeatures schedule_fragment_features(const ScheduleSite *site, DType ab) {
+TargetFeatures schedule_memory_features(const ScheduleSite *site) {
     const Graph *g = site->graph;
-    TargetFeatures need =
-        TF_COOPERATIVE_MATRIX | TF_MEMORY_MODEL | TF_SPIRV16 | TF_SUBGROUP_SIZE_CONTROL;
-    if (ab == DT_F16) need |= TF_FLOAT16;
-    if (ab == DT_BF16) need |= TF_BFLOAT16;
-    if (ab == DT_I8 || ab == DT_U8) need |= TF_INT8;
     const Region *body = &g->regions.at[site->fused->body];
+    TargetFeatures need = 0;
     for (uint32_t i = 0; i < body->nodes.len; i++) {
         const Node *node = graph_node(g, body->nodes.at[i]);
         for (uint32_t o = 0; o < node->operands; o++)
             if (node->operand[o])
-                need |= schedule_memory_features(graph_value(g, node->operand[o])->type.dtype);
+                need |= dtype_features(graph_value(g, node->operand[o])->type.dtype);
         for (uint32_t r = 0; r < node->results; r++)
-            need |= schedule_memory_features(graph_value(g, node->result[r])->type.dtype);
+            need |= dtype_features(graph_value(g, node->result[r])->type.dtype);
     }
+    return need;
+}
+
+TargetFeatures schedule_fragment_features(const ScheduleSite *site, DType ab) {
+    TargetFeatures need = schedule_memory_features(site);
+    need |= TF_COOPERATIVE_MATRIX | TF_MEMORY_MODEL | TF_SPIRV16 | TF_SUBGROUP_SIZE_CONTROL;
+    if (ab == DT_F16) need |= TF_FLOAT16;
+    if (ab == DT_BF16) need |= TF_BFLOAT16;
+    if (ab == DT_I8 || ab == DT_U8) need |= TF_INT8;
     return need;
 }
 

@@ -27,7 +27,8 @@ void schedule_planes(ScheduleSite *site); // likewise
 void schedule_transform(ScheduleSite *site);
 void schedule_attention(ScheduleSite *site);
 void schedule_scan(ScheduleSite *site);
-void schedule_flash(ScheduleSite *site); // form coop of family attention
+void schedule_flash(ScheduleSite *site);           // form coop of family attention
+bool schedule_attention_split(ScheduleSite *site); // form split; true: it serves every size
 
 // Bytes that memory gives each compute unit of a device in a cycle.
 double schedule_memory_rate(const ScheduleSite *site);
@@ -40,13 +41,17 @@ bool schedule_split_pays(const ScheduleSite *site, double workgroups, uint32_t p
 Dim schedule_contract_workspace(const ScheduleSite *site, const Schedule *schedule,
                                 const ScheduleGuard *guard);
 
+Dim schedule_attention_workspace(const ScheduleSite *site, const Schedule *schedule,
+                                 const ScheduleGuard *guard);
+
 void schedule_add(ScheduleSite *site, Schedule schedule, double cost, const char *why);
 // Guarded candidates are tried in the order in which their guards are first added; what has no
 // guard comes last. A candidate that needs more workspace than there may be is counted, not kept.
 void schedule_add_guarded(ScheduleSite *site, Candidate candidate);
 // A size to reckon with: the value of a constant; of others a typical one within their bounds.
 double schedule_size(const ScheduleSite *site, Dim dim);
-// What kernels with fragments of that dtype need, and the group's values in memory.
+// What kernels need for the group's values in memory; and with fragments of that dtype.
+TargetFeatures schedule_memory_features(const ScheduleSite *site);
 TargetFeatures schedule_fragment_features(const ScheduleSite *site, DType ab);
 // Whether the dim is known when a run is recorded, so that conditions on it may choose.
 bool schedule_recorded(const ScheduleSite *site, Dim dim);

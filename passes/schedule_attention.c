@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+enum { SIMT_CYCLES = 50 }; // of a product, in flight beside others; measured on an H200
+
 typedef struct AttentionSite {
     ScheduleSite *site;
     double heads, rows, keys;
@@ -24,6 +26,7 @@ static void attention_candidate(AttentionSite *at, uint32_t rows, uint32_t keys,
     double products = (double)rows * keys * (double)(at->size + at->value_size) / local;
     double copies = (double)keys * (double)(at->size + at->value_size) / local * 2;
     double each = key_tiles * (products + copies + 2.0 * keys + 60);
+    if (site->target->compute_units) each *= SIMT_CYCLES;
     double units = site->target->compute_units ? site->target->compute_units * 4.0 : 2;
     double fills = tiles / units;
     schedule_add(site, s, each * (fills < 1 ? 1 : fills),
@@ -31,7 +34,7 @@ static void attention_candidate(AttentionSite *at, uint32_t rows, uint32_t keys,
 }
 
 void schedule_attention(ScheduleSite *site) {
-    schedule_flash(site);
+    if (!schedule_attention_split(site)) schedule_flash(site);
     const Graph *g = site->graph;
     const Node *node = graph_node(g, fused_find(g, site->fused, OC_ATTENTION));
     const Type *q = &graph_value(g, node->operand[0])->type;

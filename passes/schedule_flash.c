@@ -14,7 +14,8 @@ enum {
     FLASH_RATE = 1160,     // multiply-adds of 16-bit fragments a cycle
     FLASH_READ = 150,      // bytes of fragments read a cycle
     FLASH_POWERS = 22,     // scores a cycle
-    FLASH_WAIT = 400,      // of a tile
+    FLASH_BYTES = 60,      // read from memory a cycle
+    FLASH_WAIT = 250,      // of a tile
     FLASH_START = 2500,    // of a workgroup
     FLASH_REGISTERS = 250, // of an invocation
     FLASH_FILE = 65536,    // registers of a unit
@@ -43,6 +44,7 @@ static double flash_tile_cost(const FlashSite *f, const Schedule *s) {
     double columns = (double)(a->size + a->value_size), warps = (double)s->local / s->subgroup;
     double cells = (double)s->tile_m * s->tile_n;
     double scores = cells / FLASH_POWERS * (a->mask ? 4 : 1);
+    scores += s->tile_n * columns * 2 / FLASH_BYTES;
     return cells * columns / FLASH_RATE + warps * s->tile_n * columns * 2 / FLASH_READ + scores;
 }
 

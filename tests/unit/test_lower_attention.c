@@ -31,6 +31,21 @@ static const Form flash[] = {FLASH(1, 0, 32, 1), FLASH(1, 1, 16, 2), FLASH(2, 0,
                              FLASH(2, 1, 32, 1), FLASH(3, 0, 16, 1), FLASH(3, 1, 32, 2)};
 static const Form simt[] = {{"portable", {.form = "simt", .local = 64, .tile_m = 8, .tile_n = 16}},
                             {"h200", {.form = "simt", .local = 64, .tile_m = 16, .tile_n = 8}}};
+#define SPLIT(target_, subgroup_, local_, keys_, rows_, lanes_)                                    \
+    {                                                                                              \
+        (target_), {                                                                               \
+            .form = "split", .local = (local_), .subgroup = (subgroup_), .tile_m = (rows_),        \
+            .tile_n = (keys_), .lanes = (lanes_)                                                   \
+        }                                                                                          \
+    }
+static const Form split[] = {
+    SPLIT("h200", 32, 64, 32, 1, 8),
+    SPLIT("h200", 32, 128, 64, 3, 16),
+    SPLIT("h200", 32, 64, 32, 8, 32),
+    SPLIT("lavapipe-debian12", 8, 32, 32, 2, 8),
+    SPLIT("lavapipe-debian12", 8, 64, 32, 4, 4),
+};
+enum { SPLIT_FORMS = sizeof split / sizeof split[0] };
 enum { FLASH_FORMS = sizeof flash / sizeof flash[0], SIMT_FORMS = sizeof simt / sizeof simt[0] };
 
 typedef struct Case {
@@ -81,6 +96,11 @@ static const Case halves[] = {
     {"[N, 16] f16", "[S, 16] f16", "[S, 16] f16", NULL, "window=5, is_causal=true"},
     {"[N, 16] f16", "[S, 16] f16", "[S, 16] f16", NULL, "window=20, softcap=2.0"},
 };
+static const Case floats[] = {
+    {"[3, N, 40] f32", "[3, S, 40] f32", "[3, S, 12] f32", NULL, "is_causal=true"},
+    {"[6, N, 7] f32", "[2, S, 7] f32", "[2, S, 5] f32", "[N, S] bool", "enable_gqa=true"},
+};
+enum { FLOATS = sizeof floats / sizeof floats[0] };
 enum { HALVES = sizeof halves / sizeof halves[0] };
 
 static void fragments(void **state) {
@@ -91,10 +111,22 @@ static void fragments(void **state) {
                 if (i == 1 || (c + f + i) % 3 == 0) check(&halves[c], &flash[f], lengths[i], 2e-3);
 }
 
+static void splits(void **state) {
+    (void)state;
+    for (unsigned c = 0; c < HALVES + FLOATS; c++)
+        for (unsigned f = 0; f < SPLIT_FORMS; f++)
+            for (unsigned i = 0; i < 4; i++)
+                if (i < 2 || (c + f + i) % 3 == 0)
+                    check(c < HALVES ? &halves[c] : &floats[c - HALVES], &split[f], lengths[i],
+                          c < HALVES ? 2e-3 : 2e-5);
+}
+
 static void scalars(void **state) {
     (void)state;
     for (unsigned c = 0; c < HALVES; c++)
         for (unsigned i = 0; i < 4; i++) check(&halves[c], &simt[i % 2], lengths[i], 2e-3);
+    for (unsigned c = 0; c < FLOATS; c++)
+        for (unsigned i = 0; i < 4; i++) check(&floats[c], &simt[i % 2], lengths[i], 2e-5);
 }
 
 static void bf16(void **state) {
@@ -107,6 +139,7 @@ static void bf16(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fragments),
+        cmocka_unit_test(splits),
         cmocka_unit_test(scalars),
         cmocka_unit_test(bf16),
     };

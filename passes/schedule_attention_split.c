@@ -1,0 +1,99 @@
+// Candidates of form "split" of family "attention": for few queries, whose tiles of rows would
+// leave most of the device idle. The cost is cycles of one compute unit, fitted to an H200: what
+// must be read, the products, what a workgroup waits, and the second dispatch.
+#include "passes/attention_split.h"
+#include "passes/schedule.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    SPLIT_QUERIES = 4,  // more queries than this fill tiles of rows better
+    SPLIT_KEYS = 256,   // with fewer keys the second dispatch costs more than is won
+    SPLIT_START = 2500, // cycles of a workgroup
+    SPLIT_JOIN = 4000,  // of the second dispatch
+    SPLIT_PRODUCTS = 90 // multiply-adds a cycle
+};
+
+typedef struct SplitSite {
+    ScheduleSite *site;
+    AttentionShape shape;
+    ScheduleGuard guard;
+    double key_heads, rows, keys; // rows of a key head
+    NodeId fused;
+} SplitSite;
+
+static void split_candidate(SplitSite *c, Schedule s) {
+    ScheduleSite *site = c->site;
+    AttentionSplit layout;
+    Graph *g = (Graph *)(uintptr_t)site->graph;
+    if (attention_split(g, c->fused, &s, site->target, c->guard.condition, c->guard.conditions,
+                        &layout))
+        return;
+    double units = site->target->compute_units ? site->target->compute_units : 8;
+    double columns = (double)c->shape.size + c->shape.value_size;
+    double groups = c->key_heads * ceil(c->rows / s.tile_m) * ceil(c->keys / s.tile_n);
+    DType dtype = graph_value(g, c->shape.k)->type.dtype;
+    double bytes = s.tile_n * columns * dtype_bytes(dtype) / schedule_memory_rate(site);
+    double wasted = (double)layout.reads * s.lanes * layout.k.vec / c->shape.size;
+    double products = s.tile_n * columns * s.tile_m / SPLIT_PRODUCTS * wasted;
+    double each = ceil(groups / units);
+    double cost = SPLIT_START + each * fmax(bytes, products) + SPLIT_JOIN;
+    cost += c->keys / s.tile_n * 8; // parts that the second dispatch reads
+    const char *why = arena_printf(site->arena, "%.0f workgroups, %u keys for %u rows each", groups,
+                                   s.tile_n, s.tile_m);
+    Candidate candidate = {.schedule = s, .cost = cost, .why = why, .guard = c->guard};
+    if (layout.shared_bytes > 32768) candidate.guard.shared_bytes = layout.shared_bytes;
+    schedule_add_guarded(site, candidate);
+}
+
+// Whether the queries are few, always or under a condition, which goes into the guard.
+static bool split_queries(SplitSite *c) {
+    DimTable *dims = c->site->dims;
+    Dim rows = c->shape.rows, most = dim_const(dims, SPLIT_QUERIES);
+    Proof always = dim_prove(dims, rows, DIM_LE, most);
+    if (always != PROOF_UNKNOWN) return always == PROOF_YES;
+    uint64_t symbols = dim_symbols(dims, rows);
+    for (uint32_t i = 0; i < dim_symbol_count(dims); i++) // what is not recorded decides
+        if (symbols >> i & 1 && dim_symbol_source(dims, i) == DIM_FROM_HOST) return false;
+    c->guard.condition[0] = (Condition){rows, most, DIM_LE};
+    c->guard.conditions = 1;
+    return true;
+}
+
+bool schedule_attention_split(ScheduleSite *site) {
+    SplitSite c = {.site = site, .fused = site->graph->regions.at[site->fused->body].owner};
+    const Target *target = site->target;
+    TargetFeatures need = TF_SUBGROUP_SIZE_CONTROL | TF_SUBGROUP_SHUFFLE;
+    if ((target->features & need) != need || target->subgroup_min != target->subgroup_max ||
+        !attention_shape(site->graph, c.fused, &c.shape))
+        return false;
+    need |= schedule_memory_features(site);
+    c.guard.features = need;
+    // A decoder's keys grow: what matters is when there are many.
+    c.keys = fmax(schedule_size(site, c.shape.keys), dim_bounds(site->dims, c.shape.keys).hi / 4.0);
+    if ((target->features & need) != need || c.keys < SPLIT_KEYS || !split_queries(&c))
+        return false;
+    double queries = c.guard.conditions ? 1 : schedule_size(site, c.shape.rows);
+    c.rows = queries * c.shape.group;
+    c.key_heads = schedule_size(site, c.shape.heads) / c.shape.group;
+    uint32_t before = site->list.len;
+    Schedule s = {.form = "split", .subgroup = target->subgroup_size};
+    s.tile_m = c.rows < SPLIT_ROWS_MAX ? (uint32_t)c.rows : SPLIT_ROWS_MAX;
+    for (s.local = 64; s.local <= 256; s.local *= 2)
+        for (s.tile_n = 32; s.tile_n <= 256; s.tile_n *= 2)
+            for (s.lanes = 4; s.lanes <= 32; s.lanes *= 2) split_candidate(&c, s);
+    return site->list.len > before && !c.guard.conditions;
+}
+
+Dim schedule_attention_workspace(const ScheduleSite *site, const Schedule *schedule,
+                                 const ScheduleGuard *guard) {
+    AttentionSplit layout;
+    Graph *g = (Graph *)(uintptr_t)site->graph;
+    NodeId fused = g->regions.at[site->fused->body].owner;
+    if (!schedule->form || strcmp(schedule->form, "split") != 0 ||
+        attention_split(g, fused, schedule, site->target, guard->condition, guard->conditions,
+                        &layout))
+        return DIM_NONE;
+    return layout.bytes;
+}
