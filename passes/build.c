@@ -179,6 +179,13 @@ ValueId build_cast(Builder *b, const char *part, ValueId x, DType dtype) {
     return unary(b, part, x, &attrs);
 }
 
+ValueId build_stored(Builder *b, const char *part, ValueId x) {
+    if (b->failed || !x) return 0;
+    Attrs attrs = attrs_of(b, OP_CAST);
+    set(&attrs, "dtype", attr_dtype(build_type(b, x).dtype));
+    return unary(b, part, x, &attrs);
+}
+
 ValueId build_permute(Builder *b, const char *part, ValueId x, const uint8_t *axes) {
     if (b->failed || !x) return 0;
     uint32_t rank = build_type(b, x).rank;

@@ -41,6 +41,8 @@ ValueId build_like(Builder *b, const Node *node, const char *part, const ValueId
 
 // The value itself when nothing changes.
 ValueId build_cast(Builder *b, const char *part, ValueId x, DType dtype);
+// A copy of x in memory, in its own order: a cast to the dtype it has. After tidy only.
+ValueId build_stored(Builder *b, const char *part, ValueId x);
 ValueId build_permute(Builder *b, const char *part, ValueId x, const uint8_t *axes);
 ValueId build_reshape(Builder *b, const char *part, ValueId x, uint32_t rank, const Dim *size);
 ValueId build_broadcast(Builder *b, ValueId x, uint32_t rank, const Dim *size);

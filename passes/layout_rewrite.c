@@ -4,6 +4,7 @@
 // Contracts sum last along the axis that their operands go along, and where the same weight meets
 // every image the images' places become rows of one product.
 #include "passes/layout.h"
+#include "passes/layout_image.h"
 #include "passes/simplify.h"
 
 // A permute of x, joined with one that made it.
@@ -30,15 +31,6 @@ static ValueId channels_back(Builder *b, const char *part, ValueId x) {
     uint8_t axes[RANK_MAX];
     layout_axes(build_type(b, x).rank, true, axes);
     return turn(b, part, x, axes);
-}
-
-// A weight in memory in the order in which it is read. A cast to its own dtype is a copy.
-static ValueId stored_as_read(Builder *b, ValueId x) {
-    const OpInfo *op = op_info(OP_CAST);
-    Attr attr[OP_ATTRS_MAX] = {0};
-    op_attr_defaults(b->g->dims, b->g->arena, op, attr);
-    attr[op_attr_index(op, "dtype")] = attr_dtype(build_type(b, x).dtype);
-    return build_op(b, OP_CAST, "packed", &x, 1, attr);
 }
 
 static bool is_sized(const Builder *b, ValueId x) {
@@ -75,7 +67,7 @@ static ValueId operand_last(Builder *b, ValueId x, const Type *full, bool consta
     x = channels_last(b, x);
     bool scattered = !dim_is(b->g->dims, size[1], 1) && real_axes(b, &type) > 1 &&
                      !build_same_shape(&type, full);
-    return constant && scattered && is_sized(b, x) ? stored_as_read(b, x) : x;
+    return constant && scattered && is_sized(b, x) ? build_stored(b, "packed", x) : x;
 }
 
 // What the value computed with axis 1 last is called: as in the graph, unless an output must have
@@ -204,6 +196,10 @@ static bool turn_contract(Rewrite *rewrite, const Node *node, Builder *b, bool *
     }
     ValueId shared = last ? spread_value(rewrite, side[1].old) : 0;
     if (shared) batch = 0, side[1].value = shared, side[1].rank--;
+    const char *image = NULL;
+    ValueId filled[2];
+    if (shared && layout_image(rewrite, b, side[0].old, shared, filled, &image))
+        side[0].value = filled[0], side[1].value = filled[1], k = 2;
     uint32_t from_end = leader ? graph_value(g, leader)->type.rank - (uint32_t)reading.k_axis : 0;
     bool moves = leader && !is_last(g, &graph_value(g, leader)->type, from_end);
     for (uint32_t i = 0; i < 2 && leader; i++) {
@@ -213,15 +209,17 @@ static bool turn_contract(Rewrite *rewrite, const Node *node, Builder *b, bool *
         Reading own = layout_reading(layout, node, old, wanted);
         bool reads_well = own.vector && (own.k_axis == wanted || own.k_axis < 0);
         if (layout->constant[old] && !reads_well && is_sized(b, side[i].value))
-            side[i].value = stored_as_read(b, side[i].value);
+            side[i].value = build_stored(b, "packed", side[i].value);
     }
     Attr attr[OP_ATTRS_MAX] = {0};
     build_attrs(node, attr);
     attr[op_attr_index(op_info(OP_CONTRACT), "batch")] = attr_int(batch);
+    attr[op_attr_index(op_info(OP_CONTRACT), "k")] = attr_int(k);
     const char *why =
         last ? arena_printf(b->g->arena, "channels last: %s", layout_why(layout, node->result[0]))
         : moves ? "sums last along neighbours in memory"
                 : NULL;
+    if (image) why = arena_printf(b->g->arena, "%s; %s", why, image);
     if (why) attr[op_attr_index(op_info(OP_CONTRACT), "reason")] = attr_string(why);
     const char *part = last ? part_of(rewrite, node->result[0]) : NULL;
     ValueId value =

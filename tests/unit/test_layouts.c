@@ -49,18 +49,21 @@ static void expect_shape(const Graph *g, const char *name, const char *shape) {
     text_free(&text);
 }
 
+// The same for a target.
+static Graph *compiled(const char *body, const char *name, int64_t n) {
+    Target target;
+    assert_true(target_builtin(name, &target));
+    return pass_run_checked_for(load(body), NULL, n, 2e-3, &target);
+}
+
 static void check_kernels(const char *body, const char *target, double tolerance) {
     static const int64_t batches[] = {1, 3};
     for (unsigned i = 0; i < 2; i++) {
-        PassOptions options = pass_options();
-        Diags *diags = diags_create();
-        Graph *g = pass_run_all(load(body), &options, diags, NULL);
-        assert_non_null(g);
+        Graph *g = compiled(body, target, batches[i]);
         ProgramCheck check = {
             .target = target, .symbols = &batches[i], .tolerance = tolerance, .scale = 0.5};
         program_check(g, &check);
         graph_destroy(g);
-        diags_destroy(diags);
     }
 }
 
@@ -204,12 +207,39 @@ static void test_fragments(void **state) {
     }
 }
 
+// Images of 1 to 7 channels are filled up to whole vectors where there are fragments; of 8 not.
+static void test_images(void **state) {
+    (void)state;
+    static const char *const convs[] = {"3, 3", "7, 7", "5, 2", "1, 1"};
+    static const char *const attrs[] = {"stride=2, padding=[[1, 1], [1, 2]]", "stride=2, padding=3",
+                                        "padding=[[0, 2], [1, 0]], dilation=[2, 1]", "stride=1"};
+    for (int i = 0; i < 8; i++) {
+        Text body = {0}, text = {0};
+        text_printf(&body,
+                    "input x : [N, %d, 9, 11] f16\nparam w : [16, %d, %s] f16\n"
+                    "param b : [16] f16\nparam v : [8, 16, 3, 3] f16\n"
+                    "h = relu(conv2d(x, w, b, %s))\n"
+                    "output y = mean(conv2d(h, v, padding=1), axis=[2, 3])\n",
+                    1 + i, 1 + i, convs[(i + i / 4) % 4], attrs[(i + i / 4) % 4]);
+        int64_t batch = 2;
+        Graph *g = compiled(body.data, "h200", batch);
+        graph_print(g, &text);
+        assert_int_equal(strstr(text.data, "rows of") != NULL, i != 7);
+        ProgramCheck check = {
+            .target = "h200", .symbols = &batch, .tolerance = 1.5e-2, .scale = 0.5};
+        program_check(g, &check);
+        graph_destroy(g);
+        text_free(&text);
+        text_free(&body);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_block),     cmocka_unit_test(test_outputs),
         cmocka_unit_test(test_repeat),    cmocka_unit_test(test_odd),
         cmocka_unit_test(test_readers),   cmocka_unit_test(test_conv1d),
-        cmocka_unit_test(test_fragments),
+        cmocka_unit_test(test_fragments), cmocka_unit_test(test_images),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
