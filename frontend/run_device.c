@@ -34,7 +34,12 @@ static void say(void *user, bool is_error, const char *text) {
 int device_run_open(DeviceRun *run, const char *device) {
     AdeptError error = {0};
     *run = (DeviceRun){0};
-    return adept_device_open(device, &run->device, &error) == ADEPT_OK ? CLI_OK : fail(&error);
+    if (adept_device_open(device, &run->device, &error) != ADEPT_OK) return fail(&error);
+    const AdeptDeviceInfo *info = adept_device_info(run->device);
+    if (*info->failed)
+        fprintf(stderr, "adept: warning: %s fails the self-test, and is not used for: %s\n",
+                info->name, info->failed);
+    return CLI_OK;
 }
 
 static AdeptResult bind_random(AdeptModel *model, const char *seed, AdeptError *error) {

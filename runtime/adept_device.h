@@ -57,6 +57,9 @@ typedef struct AdeptDeviceInfo {
     uint64_t memory;              // bytes of the largest device-local heap
     bool usable;                  // whether it has all that Adept needs
     char missing[ADEPT_NAME_MAX]; // what it lacks, "" where usable
+    // What it claims but does wrong, and is not used for: found when it is opened
+    // (adept_device_info of an open device), "" where nothing is.
+    char failed[2 * ADEPT_NAME_MAX];
 } AdeptDeviceInfo;
 
 // Writes up to `capacity` devices, in the loader's order, and the number there are to `count`.
@@ -67,7 +70,8 @@ AdeptResult adept_device_list(AdeptDeviceInfo *infos, uint32_t capacity, uint32_
 
 // Opens a device with a VkDevice of its own. `choice` is its number, or part of its name (letter
 // case does not matter), or NULL or "": then the environment's ADEPT_DEVICE, or else the first
-// discrete, integrated, software one that is usable.
+// discrete, integrated, software one that is usable. What it claims of cooperative matrices and of
+// rounding is tried first, once a driver; the environment's ADEPT_SELF_TEST=0 leaves that out.
 AdeptResult adept_device_open(const char *choice, AdeptDevice **device, AdeptError *error);
 
 // What a host that has a VkDevice already hands over. It stays the host's and outlives the

@@ -1,5 +1,6 @@
 #include "runtime/device.h"
 #include "runtime/error.h"
+#include "runtime/self_test.h"
 #include "runtime/transfer.h"
 
 #include <stdlib.h>
@@ -266,6 +267,7 @@ AdeptResult device_open_loader(PFN_vkGetInstanceProcAddr get, const char *choice
     }
     if (!result) result = create_device(device, &candidate, error);
     if (!result) result = transfer_open(device, error);
+    if (!result) result = self_test(device, error);
     if (result) {
         adept_device_close(device);
         return result;
@@ -323,7 +325,8 @@ static AdeptResult adopt(AdeptDevice *device, const AdeptHostDevice *host, Adept
     take_candidate(device, &candidate);
     read_family(device);
     result = check_guard(device, error);
-    return result ? result : transfer_open(device, error);
+    if (!result) result = transfer_open(device, error);
+    return result ? result : self_test(device, error);
 }
 
 AdeptResult adept_device_adopt(const AdeptHostDevice *host, AdeptDevice **out, AdeptError *error) {

@@ -36,12 +36,29 @@ static char *default_folder(void) {
     return folder;
 }
 
-static void make_folders(char *path) {
-    for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
+void cache_make_folders(const char *path) {
+    char *part = strdup(path);
+    if (!part) return;
+    for (char *slash = part + 1; (slash = strchr(slash, '/')); slash++) {
         *slash = 0;
-        mkdir(path, 0700);
+        mkdir(part, 0700);
         *slash = '/';
     }
+    free(part);
+}
+
+char *cache_path(const char *folder, const uint8_t key[32], const char *ending) {
+    char *own = folder ? NULL : default_folder();
+    if (own) folder = own;
+    size_t length = folder ? strlen(folder) + 1 + 32 + strlen(ending) + 1 : 0;
+    char *path = length && *folder ? malloc(length) : NULL;
+    if (path) {
+        int at = snprintf(path, length, "%s/", folder);
+        for (int i = 0; i < 16; i++) at += snprintf(path + at, length - (size_t)at, "%02x", key[i]);
+        snprintf(path + at, length - (size_t)at, "%s", ending);
+    }
+    free(own);
+    return path;
 }
 
 static void fill_header(PipelineCache *cache, const AdeptDevice *device,
@@ -52,19 +69,6 @@ static void fill_header(PipelineCache *cache, const AdeptDevice *device,
     memcpy(cache->header + PACKAGE_AT, package, 32);
     memcpy(cache->header + UUID_AT, caps->cache_uuid, VK_UUID_SIZE);
     memcpy(cache->header + IDS_AT, ids, sizeof ids);
-}
-
-// The file's name comes from what it is for, so other packages and drivers have files of their own.
-static char *file_path(const PipelineCache *cache, const char *folder) {
-    uint8_t hash[32];
-    adx_sha256(cache->header, SIZE_AT, hash);
-    size_t length = strlen(folder) + 1 + 32 + sizeof ".pipelines";
-    char *path = malloc(length);
-    if (!path) return NULL;
-    int at = snprintf(path, length, "%s/", folder);
-    for (int i = 0; i < 16; i++) at += snprintf(path + at, length - (size_t)at, "%02x", hash[i]);
-    snprintf(path + at, length - (size_t)at, ".pipelines");
-    return path;
 }
 
 // The driver's own header must name the device too (VkPipelineCacheHeaderVersionOne).
@@ -95,12 +99,10 @@ static int read_file(PipelineCache *cache, const Source *source) {
 void pipeline_cache_load(PipelineCache *cache, const AdeptDevice *device, const char *folder,
                          const uint8_t package[32]) {
     *cache = (PipelineCache){0};
-    if (folder && !*folder) return;
-    char *own = folder ? NULL : default_folder();
-    if (!folder && !own) return;
+    uint8_t key[32]; // so that other packages and drivers have files of their own
     fill_header(cache, device, package);
-    cache->path = file_path(cache, folder ? folder : own);
-    free(own);
+    adx_sha256(cache->header, SIZE_AT, key);
+    cache->path = cache_path(folder, key, ".pipelines");
     Source source;
     if (!cache->path || source_open(&source, cache->path, NULL)) return;
     if (!read_file(cache, &source)) {
@@ -117,7 +119,7 @@ void pipeline_cache_store(PipelineCache *cache, const void *data, size_t size) {
     uint64_t stored = size;
     memcpy(cache->header + SIZE_AT, &stored, 8);
     adx_sha256(data, size, cache->header + HASH_AT);
-    make_folders(cache->path);
+    cache_make_folders(cache->path);
     FileWrite file;
     if (file_write_start(&file, cache->path, NULL)) return;
     fwrite(cache->header, 1, HEADER_SIZE, file.stream);

@@ -13,6 +13,12 @@ typedef struct PipelineCache {
     size_t size;
 } PipelineCache;
 
+// The path of a file of the cache, on the heap: `folder` as in AdeptModelOptions.cache_dir, the
+// name from the key. NULL where there is no folder or no memory.
+char *cache_path(const char *folder, const uint8_t key[32], const char *ending);
+// Makes the folders that a path lies in; failures show when the file is written.
+void cache_make_folders(const char *path);
+
 // `folder` as in AdeptModelOptions.cache_dir; `package` is the package's hash. Never fails.
 void pipeline_cache_load(PipelineCache *cache, const AdeptDevice *device, const char *folder,
                          const uint8_t package[32]);

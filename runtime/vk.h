@@ -28,11 +28,11 @@
                             f(AllocateCommandBuffers) f(FreeCommandBuffers) f(BeginCommandBuffer)  \
                                 f(EndCommandBuffer) f(CmdBindPipeline) f(CmdBindDescriptorSets)    \
                                     f(CmdDispatch) f(CmdDispatchIndirect) f(CmdPipelineBarrier)    \
-                                        f(CmdCopyBuffer) f(CmdFillBuffer) f(CmdResetQueryPool)     \
-                                            f(CmdWriteTimestamp) f(CreateQueryPool)                \
-                                                f(DestroyQueryPool) f(GetQueryPoolResults)         \
-                                                    f(CreateSemaphore) f(DestroySemaphore)         \
-                                                        f(WaitSemaphores)                          \
+                                        f(CmdPushConstants) f(CmdCopyBuffer) f(CmdFillBuffer)      \
+                                            f(CmdResetQueryPool) f(CmdWriteTimestamp)              \
+                                                f(CreateQueryPool) f(DestroyQueryPool)             \
+                                                    f(GetQueryPoolResults) f(CreateSemaphore)      \
+                                                        f(DestroySemaphore) f(WaitSemaphores)      \
                                                             f(GetSemaphoreCounterValue)
 
 // Functions of extensions: NULL where the extension is not there.
