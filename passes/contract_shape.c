@@ -161,3 +161,49 @@ bool contract_k_fast(const Graph *g, const ContractShape *shape, ValueId operand
     uint8_t others = (uint8_t)(k_first - shape->batch_axes);
     return along_k >= contract_run(g, &view, shape->batch_axes, others);
 }
+
+// Whether the operand is read from memory, and there is something to read.
+static bool contract_in_memory(const Graph *g, const ContractShape *shape, ValueId base) {
+    NodeId from = graph_value(g, base)->node;
+    const Node *node = graph_node(g, from);
+    const Type *type = &graph_value(g, base)->type;
+    for (uint8_t a = 0; a < type->rank; a++)
+        if (dim_bounds(g->dims, type->size[a]).lo < 1) return false;
+    if (!from) return true;
+    bool made = node->kind == NODE_OP &&
+                (node->op == OP_FULL || node->op == OP_ARANGE || node->op == OP_CONST);
+    return !made && node->region != graph_node(g, shape->node)->region;
+}
+
+static bool contract_guards(const View *view, int digit) {
+    for (uint8_t i = 0; i < view->guards; i++)
+        for (uint8_t t = 0; t < view->guard[i].terms; t++)
+            if (view->guard[i].term[t].digit == digit) return true;
+    return false;
+}
+
+int64_t contract_turn(const Graph *g, const ContractShape *shape, ValueId operand) {
+    DimTable *dims = g->dims;
+    ValueId base;
+    View view;
+    if (!graph_view(g, operand, &base, &view) || view.inner || !contract_in_memory(g, shape, base))
+        return 0;
+    int64_t turn = 1, run;
+    Dim size = DIM_NONE, stride = DIM_NONE; // of the outermost run of digits so far
+    bool guarded = false;
+    for (int d = view.digits - 1; d >= 0; d--) {
+        const Digit *digit = &view.digit[d];
+        if (digit->axis < view.rank - shape->k_axes || dim_is(dims, digit->size, 1)) continue;
+        bool own = contract_guards(&view, d);
+        if (size != DIM_NONE && !own && !guarded && digit->stride == dim_mul(dims, size, stride)) {
+            size = dim_mul(dims, size, digit->size);
+            continue;
+        }
+        if (size != DIM_NONE) {
+            if (!dim_is_const(dims, size, &run) || run > 1024 || turn > 1024) return 0;
+            turn *= run;
+        }
+        size = digit->size, stride = digit->stride, guarded = own;
+    }
+    return size == DIM_NONE || guarded || dim_bounds(dims, stride).lo < 0 ? 0 : turn;
+}

@@ -44,32 +44,51 @@ static void coop_start(Coop *c, KVal *sum) {
     for (unsigned i = 0; i < c->down * c->across; i++) sum[i] = fragment;
 }
 
-// A tile whose first half of K is high planes and whose second half is low ones. Fragments' sums
-// are not rounded to nearest, so that long ones drift: each tile gets a fresh one, which starts
-// from the small products and is added in f32.
-static void coop_products_planes(Coop *c, KVal *sum) {
-    KBuilder *b = c->l->b;
-    unsigned deep = coop_deep(c) / 2;
-    KVal x[2][COOP_LINE_MAX], y[2][COOP_LINE_MAX];
-    for (unsigned d = 0; d < 2 * deep; d++) {
-        unsigned place = d % deep, plane = d / deep;
-        coop_fragments(c, &c->x, 0, d * c->s->frag_k, x[plane] + place * c->down);
-        coop_fragments(c, &c->y, 0, d * c->s->frag_k, y[plane] + place * c->across);
+// Fragments of one row (column) of a tile of planes: the first half of K is high, the second low.
+typedef struct CoopPlanes {
+    KVal high[COOP_DEEP_MAX], low[COOP_DEEP_MAX];
+} CoopPlanes;
+
+static void coop_planes_take(Coop *c, const CoopSide *side, unsigned n, CoopPlanes *out) {
+    const Schedule *s = c->s;
+    unsigned row = n * (side->operand->columns ? s->frag_n : s->frag_m), half = s->tile_k / 2;
+    for (unsigned d = 0; d < coop_deep(c) / 2; d++) {
+        out->high[d] = coop_side_fragment(c, side, 0, d * s->frag_k, row);
+        out->low[d] = coop_side_fragment(c, side, 0, half + d * s->frag_k, row);
     }
+}
+
+// Fragments' sums are not rounded to nearest, so that long ones drift: each tile gets a fresh one,
+// which starts from the small products and is added in f32.
+static void coop_planes_add(Coop *c, const CoopPlanes *x, const CoopPlanes *y, KVal *sum) {
+    KBuilder *b = c->l->b;
     KType type = ktype_frag(KU_ACC, DT_F32, c->s->frag_m, c->s->frag_n);
-    for (unsigned n = 0; n < c->down * c->across; n++) {
-        const KVal *high = x[0] + n / c->across, *low = x[1] + n / c->across;
-        const KVal *right = y[0] + n % c->across, *right_low = y[1] + n % c->across;
-        KVal own = k_frag_fill(b, type, k_f32(b, 0));
-        for (unsigned d = 0; d < deep; d++) {
-            unsigned i = d * c->down, j = d * c->across;
-            own = k_frag_mul_add(b, high[i], right_low[j], own);
-            own = k_frag_mul_add(b, low[i], right[j], own);
+    KVal own = k_frag_fill(b, type, k_f32(b, 0));
+    unsigned deep = coop_deep(c) / 2;
+    for (unsigned d = 0; d < deep; d++) {
+        own = k_frag_mul_add(b, x->high[d], y->low[d], own);
+        own = k_frag_mul_add(b, x->low[d], y->high[d], own);
+    }
+    own = k_frag_binary(b, K_FRAG_MUL, own, k_f32(b, 1.0f / (1 << PLANES_LOW)));
+    for (unsigned d = 0; d < deep; d++) own = k_frag_mul_add(b, x->high[d], y->high[d], own);
+    *sum = k_frag_binary(b, K_FRAG_ADD, *sum, own);
+}
+
+// The side with fewer fragments stays in registers, the other passes by.
+static void coop_products_planes(Coop *c, KVal *sum) {
+    bool columns = c->across < c->down; // those that stay
+    const CoopSide *stays = columns ? &c->y : &c->x, *passes = columns ? &c->x : &c->y;
+    unsigned few = columns ? c->across : c->down, many = columns ? c->down : c->across;
+    CoopPlanes kept[COOP_LINE_MAX], one;
+    for (unsigned i = 0; i < few; i++) coop_planes_take(c, stays, i, &kept[i]);
+    for (unsigned j = 0; j < many; j++) {
+        coop_planes_take(c, passes, j, &one);
+        for (unsigned i = 0; i < few; i++) {
+            if (columns)
+                coop_planes_add(c, &one, &kept[i], &sum[j * c->across + i]);
+            else
+                coop_planes_add(c, &kept[i], &one, &sum[i * c->across + j]);
         }
-        own = k_frag_binary(b, K_FRAG_MUL, own, k_f32(b, 1.0f / (1 << PLANES_LOW)));
-        for (unsigned d = 0; d < deep; d++)
-            own = k_frag_mul_add(b, high[d * c->down], right[d * c->across], own);
-        sum[n] = k_frag_binary(b, K_FRAG_ADD, sum[n], own);
     }
 }
 

@@ -5,7 +5,7 @@
 #include "passes/coop_shape.h"
 #include "passes/lower_planes.h"
 
-enum { COOP_MOVES_MAX = 16, COOP_SUMS_MAX = 64, COOP_LINE_MAX = 128 };
+enum { COOP_MOVES_MAX = 16, COOP_SUMS_MAX = 64, COOP_LINE_MAX = 128, COOP_DEEP_MAX = 8 };
 
 typedef struct CoopSide {
     const CoopOperand *operand;

@@ -1,7 +1,7 @@
 // Policy: what each family may do for a fused node on a target, and what it is thought to cost.
 #pragma once
 
-#include "passes/lower_shape.h"
+#include "passes/contract_shape.h"
 #include "passes/plan_internal.h"
 
 typedef struct ScheduleSite {
@@ -21,9 +21,10 @@ void schedule_map(ScheduleSite *site);
 void schedule_row(ScheduleSite *site);
 void schedule_window(ScheduleSite *site); // of family row
 void schedule_contract(ScheduleSite *site);
-void schedule_skinny(ScheduleSite *site); // of family contract
-void schedule_coop(ScheduleSite *site);   // likewise
-void schedule_planes(ScheduleSite *site); // likewise
+void schedule_skinny(ScheduleSite *site);                           // of family contract
+void schedule_coop(ScheduleSite *site);                             // likewise
+void schedule_planes(ScheduleSite *site);                           // likewise
+void schedule_simt(ScheduleSite *site, const ContractShape *shape); // likewise
 void schedule_transform(ScheduleSite *site);
 void schedule_attention(ScheduleSite *site);
 void schedule_scan(ScheduleSite *site);
