@@ -99,8 +99,9 @@ static void planted_faults_are_found(void **state) {
 }
 
 int main(void) {
-    NumericFamily *const families[] = {numeric_maps,    numeric_rows,  numeric_contracts,
-                                       numeric_windows, numeric_moves, numeric_programs};
+    NumericFamily *const families[] = {numeric_maps,     numeric_rows,  numeric_contracts,
+                                       numeric_windows,  numeric_moves, numeric_programs,
+                                       numeric_attention};
     Arena *arena = arena_create();
     NumericList models = {0};
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) families[i](arena, &models);

@@ -110,46 +110,6 @@ static const NumericCase cases[] = {
      "w = v * g\n"
      "output a = linear(x, w); output c = x @ (u.T * 0.5 + 1.0)\n",
      {.sums = 600, .rounds = 1}},
-    {"attention",
-     "f32 f16",
-     "1 1; 3 3; 1 17; 7 40; 33 65; 64 64",
-     "dim L in 1..=70; dim S in 1..=70\n"
-     "input q : [2, 4, L, 32] $T; input k : [2, 4, S, 32] $T; input v : [2, 4, S, 32] $T\n"
-     "input m : [L, S] bool; input near_m : [2, 1, L, S] $T\n"
-     "output a = scaled_dot_product_attention(q, k, v)\n"
-     "output b = scaled_dot_product_attention(q, k, v, m)\n"
-     "output c = scaled_dot_product_attention(q, k, v, near_m, scale=0.5)\n",
-     {.sums = 1000, .absolute = 0x1p-17, .rounds = 3}},
-    {"causal attention",
-     "f32 bf16",
-     "1 0; 3 0; 1 16; 7 33; 33 32; 64 1",
-     "dim L in 1..=70; dim P in 0..=40\n"
-     "input q : [1, 6, L, 24] $T; input k : [1, 2, P + L, 24] $T; input v : [1, 2, P + L, 16] $T\n"
-     "output a = scaled_dot_product_attention(q, k, v, is_causal=true, enable_gqa=true)\n",
-     {.sums = 1000, .absolute = 0x1p-17, .rounds = 3}},
-    {"matmul at edges",
-     "f16 bf16",
-     EDGE_SIZES,
-     "dim N in 1..=200; dim M in 1..=200; dim K in 1..=200\n"
-     "input wide_x : [N, K] $T; input wide_y : [K, M] $T; input wide_z : [K, N] $T\n"
-     "output a = matmul(wide_x, wide_y, dtype=f32)\n"
-     "output b = matmul(wide_z.T, wide_y, dtype=f32) * 0.5\n",
-     {SUMS}},
-    {"matmul of sums that cancel",
-     "f16 bf16",
-     EDGE_SIZES,
-     "dim N in 1..=200; dim M in 1..=200; dim K in 1..=200\n"
-     "input cancel_x : [N, 2 * K] $T; input pairs_y : [M, 2 * K] $T\n"
-     "output a = linear(cancel_x, pairs_y); output b = relu(cancel_x @ pairs_y.T + 1.0)\n",
-     {SUMS}},
-    {"matmul of bytes at edges",
-     "i8 u8",
-     EDGE_SIZES,
-     "dim N in 1..=200; dim M in 1..=200; dim K in 1..=200\n"
-     "input any_x : [N, K] $T; input any_y : [K, M] $T; input any_z : [M, 2 * K] $T\n"
-     "input cancel_x : [N, 2 * K] $T\n"
-     "output a = matmul(any_x, any_y); output b = matmul(cancel_x, any_z.T)\n",
-     {EXACT}},
     {"matmul of special values",
      "f32",
      "1 1 1; 7 5 1; 9 3 2; 33 20 3; 3 65 5; 65 17 17",

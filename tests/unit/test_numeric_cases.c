@@ -29,9 +29,9 @@ static void note(const Graph *g) {
 }
 
 static void load_all(Arena *arena) {
-    NumericFamily *const families[] = {numeric_maps,    numeric_rows,    numeric_contracts,
-                                       numeric_windows, numeric_moves,   numeric_programs,
-                                       numeric_indices, numeric_resample};
+    NumericFamily *const families[] = {numeric_maps,    numeric_rows,     numeric_contracts,
+                                       numeric_windows, numeric_moves,    numeric_programs,
+                                       numeric_indices, numeric_resample, numeric_attention};
     NumericList models = {0};
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) families[i](arena, &models);
     for (uint32_t i = 0; i < models.len; i++) {
