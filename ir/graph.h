@@ -190,6 +190,12 @@ bool graph_is_literal(const Graph *g, ValueId value); // an inline number
 bool graph_view(const Graph *g, ValueId value, ValueId *base, View *view);
 // The same for a move that is computed: what the copy reads.
 bool graph_copy_view(const Graph *g, ValueId value, ValueId *base, View *view);
+// The part of a state that the update which makes `version` writes.
+bool graph_update_view(const Graph *g, ValueId version, View *view);
+// Where `stored`, a computed move or an update, puts the elements of the value that its moves start
+// from: a view of that value's shape on the memory of `stored`. Elements that are not stored are
+// outside the view's guards. False where moves repeat elements or a limit of views is exceeded.
+bool graph_store_view(const Graph *g, ValueId stored, ValueId *source, View *view);
 // The same where moves are not inline yet: what is under all of them, and the view of it when it
 // lies in memory as `own` says. `base` is that value, or one on the way to it.
 ValueId graph_under_moves(const Graph *g, ValueId value);

@@ -70,15 +70,20 @@ static bool axis_moves(DimTable *dims, const Node *node, const Type *type, View 
     return true;
 }
 
-static bool permute_view(DimTable *dims, const Node *node, const View *view, View *out) {
-    uint8_t axes[RANK_MAX];
-    for (uint8_t axis = 0; axis < view->rank; axis++) axes[axis] = axis;
+// axes[i]: the operand's axis that axis i of the result is.
+static void permute_axes(const Node *node, uint8_t rank, uint8_t *axes) {
+    for (uint8_t axis = 0; axis < rank; axis++) axes[axis] = axis;
     if (node->op == OP_TRANSPOSE) {
         axes[node->attr[0].i] = (uint8_t)node->attr[1].i;
         axes[node->attr[1].i] = (uint8_t)node->attr[0].i;
     } else {
-        for (uint8_t i = 0; i < view->rank; i++) axes[i] = (uint8_t)node->attr[0].ints.at[i];
+        for (uint8_t i = 0; i < rank; i++) axes[i] = (uint8_t)node->attr[0].ints.at[i];
     }
+}
+
+static bool permute_view(DimTable *dims, const Node *node, const View *view, View *out) {
+    uint8_t axes[RANK_MAX];
+    permute_axes(node, view->rank, axes);
     return view_permute(dims, view, axes, out);
 }
 
@@ -142,4 +147,77 @@ bool graph_view_from(const Graph *g, ValueId value, ValueId base, const View *ow
 bool graph_copy_view(const Graph *g, ValueId value, ValueId *base, View *view) {
     const Node *node = graph_node(g, graph_value(g, value)->node);
     return graph_view(g, node->operand[0], base, view) && apply_move(g, value, view);
+}
+
+// ---- stores
+// ----------------------------------------------------------------------------------------------
+
+// *view of the elements of `value`, seen from those of the operand of the move that makes it;
+// elements that the move leaves out are outside a guard.
+static bool undo_move(const Graph *g, ValueId value, View *view) {
+    const Node *node = graph_node(g, graph_value(g, value)->node);
+    const Type *x = &graph_value(g, node->operand[0])->type;
+    DimTable *dims = g->dims;
+    View in = *view;
+    uint8_t axes[RANK_MAX], back[RANK_MAX];
+    switch (node->op) {
+    case OP_RESHAPE:
+    case OP_FLATTEN:
+    case OP_EXPAND_DIMS:
+    case OP_SQUEEZE: return view_reshape(dims, &in, x->rank, x->size, view);
+    case OP_TRANSPOSE:
+    case OP_PERMUTE_DIMS:
+        permute_axes(node, x->rank, axes);
+        for (uint8_t i = 0; i < x->rank; i++) back[axes[i]] = i;
+        return view_permute(dims, &in, back, view);
+    case OP_FLIP: return axis_moves(dims, node, x, view);
+    case OP_SLICE:
+        for (uint8_t axis = 0; axis < x->rank; axis++) {
+            Dim start = node->attr[0].sizes.at[axis];
+            Dim after = dim_sub(dims, x->size[axis], dim_add(dims, start, in.size[axis]));
+            if (node->attr[2].ints.at[axis] != 1) return false;
+            if (!view_pad(dims, &in, axis, start, after, 0, view)) return false;
+            in = *view;
+        }
+        return true;
+    default: return false;
+    }
+}
+
+bool graph_update_view(const Graph *g, ValueId version, View *view) {
+    const Type *type = &graph_value(g, version)->type;
+    const Node *node = graph_node(g, graph_value(g, version)->node);
+    *view = view_identity(g->dims, type->rank, type->size);
+    for (uint8_t a = 0; a < view->rank; a++) {
+        Dim start = node->attr[0].sizes.at[a];
+        int64_t step = node->attr[2].ints.at[a];
+        Dim count = dim_sub(g->dims, node->attr[1].sizes.at[a], start);
+        View in = *view;
+        count = dim_ceil_div(g->dims, count, dim_const(g->dims, step));
+        if (!view_slice(g->dims, &in, a, start, step, count, view)) return false;
+    }
+    return true;
+}
+
+bool graph_store_view(const Graph *g, ValueId stored, ValueId *source, View *view) {
+    const Type *type = &graph_value(g, stored)->type;
+    const Node *node = graph_node(g, graph_value(g, stored)->node);
+    *view = view_identity(g->dims, type->rank, type->size);
+    if (node->op == OP_UPDATE) {
+        *source = node->operand[1];
+        type = &graph_value(g, *source)->type;
+        if (!graph_update_view(g, stored, view) || type->rank != view->rank) return false;
+        for (uint8_t a = 0; a < type->rank; a++)
+            if (type->size[a] != view->size[a]) return false;
+    } else {
+        *source = node->operand[0];
+        if (!undo_move(g, stored, view)) return false;
+    }
+    for (;; *source = node->operand[0]) {
+        NodeId id = graph_value(g, *source)->node;
+        node = id ? graph_node(g, id) : NULL;
+        if (!node || node->kind != NODE_OP || !node->inline_view || !node->operands) break;
+        if (!undo_move(g, *source, view)) return false;
+    }
+    return true;
 }

@@ -92,10 +92,19 @@ static void append(Fuser *f, uint32_t id, NodeId node) {
     f->group[node] = id;
 }
 
+// Attention stores its result as copies and updates have it; nothing else joins a single node.
+static bool joins_single(const Fuser *f, uint32_t id, NodeId node) {
+    const Node *store = graph_node(f->g, node);
+    if (graph_op(f->g, f->groups.at[id].nodes.at[0])->class != OC_ATTENTION) return false;
+    if (store->op != OP_UPDATE && op_info(store->op)->class != OC_MOVE) return false;
+    NodeId from = graph_value(f->g, fuse_base(f->g, store->operand[store->op == OP_UPDATE]))->node;
+    return from && f->group[from] == id;
+}
+
 static bool try_join(Fuser *f, uint32_t id, NodeId node) {
     Group *group = &f->groups.at[id], reduced;
-    if (group->family == FAMILY_SINGLE || group->constant != f->constant[node] ||
-        group->nodes.len >= GROUP_NODES_MAX) {
+    if (group->family == FAMILY_SINGLE && !joins_single(f, id, node)) return false;
+    if (group->constant != f->constant[node] || group->nodes.len >= GROUP_NODES_MAX) {
         return false;
     }
     OpClass class = graph_op(f->g, node)->class;

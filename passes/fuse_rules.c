@@ -116,7 +116,7 @@ static bool only_read_inside(const Fuser *f, const Group *group, ValueId value) 
     return !f->stored[value] && uses == f->uses[value];
 }
 
-// An update that stores a reshape of what the group computes.
+// An update of a map's group that stores a reshape of what it computes.
 static bool update_allowed(const Fuser *f, uint32_t id, const Node *node, const Type *slice) {
     const Group *group = &f->groups.at[id];
     ValueId value = node->operand[1];
@@ -128,6 +128,34 @@ static bool update_allowed(const Fuser *f, uint32_t id, const Node *node, const 
     }
     return in_group(f, id, value) &&
            fuse_kind(f, group, &graph_value(f->g, value)->type) == KIND_FULL;
+}
+
+// The shortest run of neighbours worth storing where what computes them has another order.
+enum { RUN_MIN = 8 };
+
+static bool stores_runs(const Fuser *f, const View *view) {
+    int64_t size;
+    int last = view->digits - 1;
+    while (last >= 0 && dim_is(f->dims, view->digit[last].size, 1)) last--;
+    if (last < 0) return true;
+    bool run =
+        view->digit[last].axis + 1 == view->rank && dim_is(f->dims, view->digit[last].stride, 1);
+    return run && (!dim_is_const(f->dims, view->digit[last].size, &size) || size >= RUN_MIN);
+}
+
+// A copy or an update that stores a view of what the group computes: the moves are undone where it
+// is stored. Only a product leaves parts of itself out, as it is worth a dispatch.
+static bool store_allowed(const Fuser *f, uint32_t id, const Node *node) {
+    const Group *group = &f->groups.at[id];
+    ValueId source;
+    View view;
+    if (group->family == FAMILY_TRANSFORM) return false;
+    if (!graph_store_view(f->g, node->result[0], &source, &view) || view.inner) return false;
+    if (!in_group(f, id, source) || !stores_runs(f, &view)) return false;
+    if (view.guards && group->family != FAMILY_CONTRACT) return false;
+    Kind kind = fuse_kind(f, group, &graph_value(f->g, source)->type);
+    bool kept = group->family == FAMILY_CONTRACT && (group->reduced || group->parts);
+    return kind == (kept ? KIND_KEPT : KIND_FULL);
 }
 
 // A transform reads what maps of its group compute, or memory; nobody else may read such maps, as
@@ -204,10 +232,11 @@ bool fuse_allows(const Fuser *f, uint32_t id, NodeId node_id) {
     if (class == OC_TRANSFORM) return transform_allowed(f, id, node);
     if (group->family == FAMILY_TRANSFORM && !beside_transform(f, group, node)) return false;
     if (class == OC_MOVE && in_group(f, id, fuse_base(f->g, node->operand[0])))
-        return copy_allowed(f, id, node);
+        return copy_allowed(f, id, node) || store_allowed(f, id, node);
     Type type = shape_of(f->g, node);
     Kind kind = fuse_kind(f, group, &type);
-    if (node->op == OP_UPDATE && update_allowed(f, id, node, &type)) return true;
+    if (node->op == OP_UPDATE && (update_allowed(f, id, node, &type) || store_allowed(f, id, node)))
+        return true;
     if (kind == KIND_NONE) return false;
     if (group->family == FAMILY_CONTRACT && group->reduced && kind == KIND_FULL &&
         !only_read_inside(f, group, node->result[0])) {

@@ -129,7 +129,7 @@ void lower_bind(Lower *l, ValueId value, KVal known); // at every point from now
 const LowerView *lower_view(Lower *l, ValueId value, const Space *space);
 // Stores a result of the fused node, or what an update node inside it writes.
 void lower_result(Lower *l, ValueId result, Point *point);
-ValueId lower_stored(const Lower *l, ValueId result); // what that writes
+ValueId lower_stored(Lower *l, ValueId result); // what that writes
 
 // lower_scalar.c: one application of a map op to operands (0: absent).
 KVal lower_scalar(Lower *l, const Node *node, DType operand_type, DType result_type, const KVal *x);

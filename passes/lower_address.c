@@ -4,8 +4,6 @@
 // pointer instead, in 64 bits.
 #include "passes/lower.h"
 
-#include <assert.h>
-
 static bool address_is_one(Lower *l, Dim dim) {
     return dim_is(l->dims, dim, 1);
 }
@@ -250,16 +248,22 @@ void lower_store(Lower *l, ValueId base, const View *view, const Point *point, K
     lower_store_at(l, lower_buffer(l, base, K_WRITE), dtype, view, point, value);
 }
 
+// What the view leaves out is not stored.
+static void address_store(Lower *l, const Address *at, DType dtype, unsigned align, KVal value) {
+    if (at->valid) k_if_begin(l->b, at->valid);
+    k_store(l->b, at->pointer, at->index, dtype, align, value);
+    if (at->valid) k_if_end(l->b, 0, NULL, NULL);
+}
+
 void lower_store_at(Lower *l, KVal pointer, DType dtype, const View *view, const Point *point,
                     KVal value) {
-    assert(view->guards == 0);
     unsigned bytes = dtype_bytes(dtype), lanes = point->lanes;
     if (address_lanes(l, view, point) == LANES_VECTOR || lanes == 1) {
         Address at = lower_address(l, view, point, pointer, dtype);
         unsigned align = lower_align(l, &at, bytes, lanes);
         if (lanes == 1 || align >= bytes * lanes || align == 16) {
             if (k_type(l->b, value).lanes != lanes) value = k_splat(l->b, value, lanes);
-            k_store(l->b, at.pointer, at.index, dtype, align, value);
+            address_store(l, &at, dtype, align, value);
             return;
         }
     }
@@ -267,6 +271,6 @@ void lower_store_at(Lower *l, KVal pointer, DType dtype, const View *view, const
         Point one = address_lane(l, point, i);
         Address at = lower_address(l, view, &one, pointer, dtype);
         KVal part = k_type(l->b, value).lanes == 1 ? value : k_extract(l->b, value, i);
-        k_store(l->b, at.pointer, at.index, dtype, lower_align(l, &at, bytes, 1), part);
+        address_store(l, &at, dtype, lower_align(l, &at, bytes, 1), part);
     }
 }

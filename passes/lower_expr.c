@@ -289,21 +289,18 @@ KVal lower_value(Lower *l, ValueId value, Point *point) {
     return known;
 }
 
-static bool expr_store_view(Lower *l, const Node *node, View *view) {
-    const Type *type = &graph_value(l->graph, node->result[0])->type;
+// Where a result lies, as what is computed for it has its elements: the value `*source`.
+static bool expr_store_view(Lower *l, ValueId result, ValueId *source, View *view) {
+    const Node *node = graph_node(l->graph, graph_value(l->graph, result)->node);
+    bool update = fused_is_update(l->graph, result);
+    bool moves = node->kind == NODE_OP && (update || op_info(node->op)->class == OC_MOVE);
+    if (moves && graph_store_view(l->graph, result, source, view) && !view->inner &&
+        lower_is_inner(l, *source))
+        return true;
+    const Type *type = &graph_value(l->graph, result)->type;
     *view = view_identity(l->dims, type->rank, type->size);
-    if (node->kind != NODE_OP || node->op != OP_UPDATE) return true;
-    const Attr *starts = build_attr(node, "starts"), *stops = build_attr(node, "stops");
-    const Attr *steps = build_attr(node, "steps");
-    for (uint8_t a = 0; a < type->rank; a++) {
-        int64_t step = steps->ints.at[a];
-        Dim count = dim_sub(l->dims, stops->sizes.at[a], starts->sizes.at[a]);
-        count = dim_ceil_div(l->dims, count, dim_const(l->dims, step));
-        View next;
-        if (!view_slice(l->dims, view, a, starts->sizes.at[a], step, count, &next)) return false;
-        *view = next;
-    }
-    return true;
+    *source = update ? node->operand[1] : result;
+    return !update || graph_update_view(l->graph, result, view);
 }
 
 static const View *expr_store(Lower *l, ValueId result, const Space *space) {
@@ -312,8 +309,8 @@ static const View *expr_store(Lower *l, ValueId result, const Space *space) {
             return l->views.at[i].view;
     LowerView entry = {.value = result, .store = true, .space = space, .base = result};
     entry.view = arena_alloc(l->arena, sizeof *entry.view);
-    const Node *node = graph_node(l->graph, graph_value(l->graph, result)->node);
-    if (!expr_store_view(l, node, entry.view) || !expr_in_space(l, entry.view, space)) {
+    ValueId source;
+    if (!expr_store_view(l, result, &source, entry.view) || !expr_in_space(l, entry.view, space)) {
         lower_fail(l, "the layout of %s is too complex", graph_value(l->graph, result)->name);
         return NULL;
     }
@@ -321,9 +318,11 @@ static const View *expr_store(Lower *l, ValueId result, const Space *space) {
     return entry.view;
 }
 
-ValueId lower_stored(const Lower *l, ValueId result) {
-    const Node *node = graph_node(l->graph, graph_value(l->graph, result)->node);
-    return fused_is_update(l->graph, result) ? node->operand[1] : result;
+ValueId lower_stored(Lower *l, ValueId result) {
+    ValueId source;
+    View view;
+    (void)expr_store_view(l, result, &source, &view);
+    return source;
 }
 
 void lower_result(Lower *l, ValueId result, Point *point) {

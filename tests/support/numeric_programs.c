@@ -17,6 +17,23 @@ static const NumericCase cases[] = {
      "}\n"
      "output y = h\n",
      {SUMS}},
+    {"results stored through views",
+     "f32 f16",
+     "1 0; 1 63; 7 3; 33 31",
+     "dim S in 1..=40; dim P in 0..=63\n"
+     "input x : [2, S, 64] $T\n"
+     "param w : [96, 64] $T; param b : [96] $T\n"
+     "state cache : [2, 2, 64, 32] $T; state rows : [2, 64, 96] $T\n"
+     "assert P + S <= 64\n"
+     "y = linear(x, w, b)\n"
+     "k = transpose(reshape(y[:, :, 32:], [2, S, 2, 32]), 1, 2)\n"
+     "cache[:, :, P:P + S, :] = k\n"
+     "rows[:, P:P + S, :] = y\n"
+     "output a = relu(y); output b2 = transpose(reshape(y, [2, S, 3, 32]), 1, 2)\n"
+     "o = scaled_dot_product_attention(transpose(reshape(x, [2, S, 2, 32]), 1, 2), k, k)\n"
+     "output c = reshape(transpose(o, 1, 2), [2, S, 64]); output d = cache; output e = rows\n"
+     "output f = transpose(softmax(x), 0, 1); output g = flip(matmul(x, w.T), axis=1)\n",
+     {SUMS}},
     {"repeat carries two",
      "f32",
      "1; 7; 65",
