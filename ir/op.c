@@ -61,6 +61,26 @@ const char *const *op_names(void) {
     return names;
 }
 
+unsigned op_cost(const OpInfo *op) {
+    static const struct {
+        const char *name;
+        unsigned cost;
+    } functions[] = {
+#define SCALAR_FUNCTION(name, arity, cost, doc) {#name, cost},
+#include "ir/scalar.def"
+#undef SCALAR_FUNCTION
+    };
+    unsigned cost = 0;
+    for (const char *at = op->scalar; at && *at;) {
+        size_t length = strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+        for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
+            if (strlen(functions[i].name) == length && !strncmp(functions[i].name, at, length))
+                cost += functions[i].cost;
+        at += length ? length : 1;
+    }
+    return cost;
+}
+
 int op_attr_index(const OpInfo *op, const char *name) {
     for (int i = 0; i < op->attrs; i++) {
         if (strcmp(op->attr[i].name, name) == 0) return i;

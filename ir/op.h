@@ -138,6 +138,8 @@ typedef struct OpInfo {
 const OpInfo *op_info(OpId id);
 OpId op_find(const char *name);    // OP_NONE if unknown
 const char *const *op_names(void); // NULL-terminated, all but internal ops: for suggestions
+// Instructions that an element of a map costs, about, by the functions of its scalar definition.
+unsigned op_cost(const OpInfo *op);
 int op_attr_index(const OpInfo *op, const char *name); // -1 if unknown
 int op_operand_index(const OpInfo *op, const char *name);
 const OperandSpec *op_operand_spec(const OpInfo *op, uint32_t index); // of the index-th operand

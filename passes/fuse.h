@@ -23,6 +23,7 @@ typedef struct Group {
     Type full;
     uint32_t reduced;     // mask of axes
     bool parts;           // a contract whose maps read neighbouring columns of it, see fuse_parts.c
+    const char *prologue; // of a contract: why its operands are computed as they are read; or NULL
     bool constant;        // depends on params and consts only
     VEC(NodeId) nodes;    // in program order
     uint32_t first, last; // places of the first and last node in the region
@@ -80,6 +81,10 @@ void fuse_region(Fuser *f, RegionId region);
 // fuse_cut.c: moves maps to the other side of the cut between a contract and a row behind it.
 
 void fuse_cut(Fuser *f, uint32_t first_group);
+
+// fuse_prologue.c: maps in front of a product become part of it.
+
+void fuse_prologue(Fuser *f, uint32_t first_group);
 
 // fuse_emit.c: writing the graph with its groups.
 

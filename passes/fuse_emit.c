@@ -62,6 +62,13 @@ static bool emit_node(Emit *e, NodeId id) {
         if (node->operand[i] && !list[i]) return false;
     }
     const Value *result = graph_value(e->f->g, node->result[0]);
+    const char *prologue = e->f->groups.at[e->f->group[id]].prologue;
+    if (node->op == OP_CONTRACT && prologue) {
+        Attr *reason = &attr[op_attr_index(op_info(node->op), "reason")];
+        const char *before = reason->present ? reason->s : NULL;
+        *reason =
+            attr_string(before ? arena_printf(e->to->arena, "%s; %s", before, prologue) : prologue);
+    }
     NodeSpec spec = {.op = node->op,
                      .operand = list,
                      .operands = node->operands,

@@ -269,4 +269,5 @@ void fuse_region(Fuser *f, RegionId region) {
     share(f, first); // once more after the cuts, as rows then read other tensors
     fuse_cut(f, first);
     share(f, first);
+    fuse_prologue(f, first);
 }

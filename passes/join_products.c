@@ -122,6 +122,12 @@ static ValueId build_joined(Rewrite *rewrite, Builder *b, const JoinSet *set, ui
     Attr attr[OP_ATTRS_MAX] = {0};
     build_attrs(node, attr);
     attr[op_attr_index(op_info(node->op), "reason")] = attr_string(set->reason);
+    DType dtype = join_type(j->g, node->result[0])->dtype;
+    for (uint32_t i = 0; i < set->count; i++) {
+        DType own = join_type(j->g, graph_node(j->g, set->product[i])->result[0])->dtype;
+        if (dtype_bits(own) > dtype_bits(dtype)) dtype = own;
+    }
+    attr[op_attr_index(op_info(node->op), "dtype")] = attr_dtype(dtype);
     ValueId operand[] = {node_operand(rewrite, node, 0), y};
     ValueId value = build_op(b, node->op, "joined", operand, 2, attr);
     uint32_t tail = join_type(j->g, node->result[0])->rank - axis;
@@ -154,6 +160,7 @@ static bool build_set(Rewrite *rewrite, JoinSet *set) {
         ValueId part =
             build_slice(&b, "part", joined, set->pairs ? type.rank : axis, start, stop, 1);
         part = build_reshape(&b, "one", part, type.rank, type.size);
+        part = build_cast(&b, "round", part, type.dtype);
         if (part) rewrite_set(rewrite, set->last[i], part);
         start = stop;
     }

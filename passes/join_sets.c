@@ -46,13 +46,15 @@ static bool is_asked(const Joiner *j, const Node *node) {
            type->rank > join_batch(node) + build_attr(node, "k")->i;
 }
 
-// Whether both read the same tensor in the same way, and their weights fit together along N.
-static bool goes_with(const Graph *g, const Node *a, const Node *b) {
+// Whether both read the same tensor in the same way, and their weights fit together along N. Of two
+// that meet one may be rounded later (behind a bias): the other one's rounding is then a map.
+static bool goes_with(const Graph *g, const Node *a, const Node *b, bool pairs) {
+    DType one = join_type(g, a->result[0])->dtype, two = join_type(g, b->result[0])->dtype;
     const Type *y = join_type(g, a->operand[1]), *z = join_type(g, b->operand[1]);
     bool same = a->region == b->region && a->operand[0] == b->operand[0] && y->rank == z->rank &&
                 y->dtype == z->dtype && join_batch(a) == join_batch(b) &&
                 build_attr(a, "k")->i == build_attr(b, "k")->i &&
-                join_type(g, a->result[0])->dtype == join_type(g, b->result[0])->dtype;
+                (one == two || (pairs && dtype_is_float(one) && dtype_is_float(two)));
     for (uint32_t i = 0; same && i < y->rank; i++)
         same = i == join_batch(a) || y->size[i] == z->size[i];
     return same;
@@ -128,7 +130,7 @@ static void find_sets(Joiner *j) {
             for (NodeId other = j->next[id]; other && set.count < JOIN_MAX;
                  other = j->next[other]) {
                 const Node *with = graph_node(g, other);
-                if (j->set[other] || !goes_with(g, node, with)) continue;
+                if (j->set[other] || !goes_with(g, node, with, pairs)) continue;
                 if (pairs && (set.count == 2 || !meet(j, node->result[0], with->result[0])))
                     continue;
                 set.product[set.count++] = other;

@@ -2,33 +2,7 @@
 // a cast of a table) are computed for each element there instead, which saves their dispatch.
 #include "passes/push.h"
 
-enum { SPREAD_NODES_MAX = 4 };
-
-static bool is_cheap(OpId op) {
-    switch (op) {
-    case OP_ADD:
-    case OP_SUBTRACT:
-    case OP_MULTIPLY:
-    case OP_NEGATIVE:
-    case OP_ABS:
-    case OP_RELU:
-    case OP_MAXIMUM:
-    case OP_MINIMUM:
-    case OP_CLIP:
-    case OP_CAST:
-    case OP_WHERE:
-    case OP_EQUAL:
-    case OP_NOT_EQUAL:
-    case OP_LESS:
-    case OP_LESS_EQUAL:
-    case OP_GREATER:
-    case OP_GREATER_EQUAL:
-    case OP_LOGICAL_AND:
-    case OP_LOGICAL_OR:
-    case OP_LOGICAL_NOT: return true;
-    default: return false;
-    }
-}
+enum { SPREAD_NODES_MAX = 4, SPREAD_COST_MAX = 4 };
 
 static const Node *node_of(const Graph *g, ValueId value) {
     NodeId id = graph_value(g, value)->node;
@@ -54,7 +28,8 @@ static bool can_spread(const Graph *g, const uint32_t *uses, ValueId value, uint
             *varies |= !dim_is_const(g->dims, type->size[i], NULL);
         return true;
     }
-    if (class != OC_MAP || uses[value] != 1 || !is_cheap(node->op)) return false;
+    if (class != OC_MAP || uses[value] != 1 || op_cost(op_info(node->op)) > SPREAD_COST_MAX)
+        return false;
     if (++*nodes > SPREAD_NODES_MAX) return false;
     for (uint32_t i = 0; i < node->operands; i++)
         if (node->operand[i] && !can_spread(g, uses, node->operand[i], nodes, varies)) return false;

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "frontend/load.h"
+#include "passes/compile.h"
 #include "tests/support/pass_run.h"
 #include "tests/support/program_run.h"
 
@@ -108,6 +109,56 @@ static void a_gate_is_one_kernel(void **state) {
                 "map/prepare contract", "2 products of one tensor in turn as one"));
 }
 
+// The best candidate of each form, with one stage or more, K whole and split.
+static void check_forms(const char *body, unsigned least, double tolerance) {
+    Diags *diags = diags_create();
+    Target target;
+    Plan *plan;
+    CompileOptions options = {.fast_math = true, .max_workspace = 1 << 24};
+    PassOptions passes = pass_options();
+    assert_true(target_builtin("h200", &target));
+    passes.target = &target;
+    Graph *g = pass_run_all(load(body), &passes, diags, NULL);
+    assert_string_equal(pass_groups(g), "map/prepare contract");
+    assert_true(plan_build(g, &target, &options, diags, &plan));
+    CandidateList list = plan_candidates(plan, plan->run.at[0].node, &options);
+    unsigned forms = 0;
+    for (uint32_t i = 0; i < list.len; i++) {
+        Schedule s = list.at[i].schedule;
+        bool seen = false;
+        for (uint32_t k = 0; k < i && !seen; k++) {
+            const Schedule *t = &list.at[k].schedule;
+            seen = !strcmp(s.form, t->form) && s.stages == t->stages &&
+                   (s.split_k > 1) == (t->split_k > 1);
+        }
+        if (seen) continue;
+        for (int64_t n = 16; n <= 33; n += 17) {
+            if (strncmp(s.form, "skinny", 6) == 0 && n > s.tile_m) continue;
+            int64_t symbols[64] = {n};
+            ProgramCheck program = {.target = "h200",
+                                    .symbols = symbols,
+                                    .tolerance = tolerance,
+                                    .scale = 0.5,
+                                    .force = &s};
+            program_check(g, &program);
+        }
+        forms++;
+    }
+    if (forms < least) fail_msg("only %u forms", forms);
+    graph_destroy(g);
+    diags_destroy(diags);
+}
+
+static void every_form_of_a_gate(void **state) {
+    (void)state;
+    check_forms("input x : [N, 64] f32\nparam wg : [20, 64] f32; param wu : [20, 64] f32\n"
+                "param b : [20] f32\noutput y = silu(linear(x, wg, b)) * linear(x, wu)",
+                3, 1e-4);
+    check_forms("input x : [N, 64] f16\nparam wg : [20, 64] f16; param wu : [20, 64] f16\n"
+                "param b : [20] f16\noutput y = silu(linear(x, wg, b)) * linear(x, wu)",
+                3, 4e-3);
+}
+
 // Several results, a row behind the gate, and products that go on elsewhere.
 static void what_stands_around_a_gate(void **state) {
     (void)state;
@@ -163,8 +214,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_lie_side_by_side), cmocka_unit_test(maps_are_joined),
         cmocka_unit_test(products_of_a_repeat),      cmocka_unit_test(a_gate_is_one_kernel),
-        cmocka_unit_test(what_stands_around_a_gate), cmocka_unit_test(parts_of_a_product),
-        cmocka_unit_test(what_stays_apart),
+        cmocka_unit_test(every_form_of_a_gate),      cmocka_unit_test(what_stands_around_a_gate),
+        cmocka_unit_test(parts_of_a_product),        cmocka_unit_test(what_stays_apart),
     };
     return cmocka_run_group_tests_name("pass_join", tests, NULL, NULL);
 }
