@@ -9,10 +9,13 @@
 // Errors against the direct form that are let pass unasked (winograd_error).
 enum { ERROR_MOST_16 = 8, ERROR_MOST_32 = 10 };
 
-// Shares and sizes that were fitted to products and convolutions on an H200.
-#define WINDOW_SHARE 0.65 // of the rate of products, where one operand is read through windows
+// Shares, sizes and times that were fitted to products and convolutions on an H200: of the rate of
+// products, what remains where one operand is read through windows, into registers or fragments.
+static const double share_scalar = 0.65, share_fragments = 0.45;
+static const double transform_start = 1; // microseconds, besides its dispatch
 enum {
     ELEMENTS_UNIT = 4096, // results that a compute unit works on at a time
+    RESULTS_SIDE = 16,    // results come in squares of so many rows
     DEPTH_START = 48,     // what starting and ending a sum costs, in its terms
 };
 
@@ -24,14 +27,16 @@ typedef struct Sizes {
 static double product_time(const WinogradSite *site, double share, double batch, double m, double n,
                            double k, double bytes) {
     const Target *target = site->ctx->target;
-    double results = batch * m * n, rate = target_product(target, site->dtype)->along_n * share;
+    double results =
+        batch * ceil(m / RESULTS_SIDE) * ceil(n / RESULTS_SIDE) * RESULTS_SIDE * RESULTS_SIDE;
+    double rate = target_product(target, site->dtype)->along_n * share;
     double filled = 1 + (double)ELEMENTS_UNIT * target->compute_units / results;
     double work = 2 * results * (k + DEPTH_START) / (rate * 1e6) * filled;
     return fmax(work, cost_move(target, bytes)) + cost_dispatch(target);
 }
 
 static double moving_time(const WinogradSite *site, double bytes) {
-    return cost_move(site->ctx->target, bytes) + cost_dispatch(site->ctx->target);
+    return cost_move(site->ctx->target, bytes) + cost_dispatch(site->ctx->target) + transform_start;
 }
 
 static Sizes sizes_of(const WinogradSite *site, CostEnd end) {
@@ -52,8 +57,8 @@ static double direct_time(const WinogradSite *site, CostEnd end) {
     Sizes s = sizes_of(site, end);
     double bytes = dtype_bytes(site->dtype), taps = pow(WINOGRAD_TAPS, site->axes);
     double image = s.images * s.groups * (s.inner * s.input + s.outer * s.output);
-    return product_time(site, WINDOW_SHARE, s.groups, s.outer, s.images * s.output, s.inner * taps,
-                        bytes * image);
+    return product_time(site, site->dtype == DT_F32 ? share_scalar : share_fragments, s.groups,
+                        s.outer, s.images * s.output, s.inner * taps, bytes * image);
 }
 
 static double winograd_time(const WinogradSite *site, const Winograd *w, bool wide, CostEnd end) {
