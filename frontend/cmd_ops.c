@@ -42,18 +42,20 @@ static const char *precision_name(OpPrecision precision) {
     return names[precision];
 }
 
-// name(x, y=None, axis, eps=1e-5)
+// name(x, axis, y=None, eps=1e-5)
 static void print_signature(const OpInfo *op, Text *out) {
-    const char *comma = "";
     text_printf(out, "%s(", op->name);
-    for (unsigned i = 0; i < op->operands; i++, comma = ", ") {
-        const OperandSpec *operand = &op->operand[i];
-        text_printf(out, operand->variadic ? "%s[%s, ..]" : "%s%s", comma, operand->name);
-        if (operand->optional) text_put(out, "=None");
-    }
-    for (unsigned i = 0; i < op->attrs; i++, comma = ", ") {
-        const AttrSpec *attr = &op->attr[i];
-        text_printf(out, "%s%s", comma, attr->name);
+    for (unsigned place = 0; place < op->operands + op->attrs; place++) {
+        unsigned at = op_argument(op, place);
+        if (place) text_put(out, ", ");
+        if (at < op->operands) {
+            const OperandSpec *operand = &op->operand[at];
+            text_printf(out, operand->variadic ? "[%s, ..]" : "%s", operand->name);
+            if (operand->optional) text_put(out, "=None");
+            continue;
+        }
+        const AttrSpec *attr = &op->attr[at - op->operands];
+        text_put(out, attr->name);
         if (attr->required) continue;
         bool word = attr->kind == ATTR_STRING && strcmp(attr->default_text, "None") != 0;
         text_printf(out, word ? "=\"%s\"" : "=%s", attr->default_text);

@@ -276,12 +276,33 @@ static int slot_named(Elab *e, const OpInfo *op, const Arg *arg) {
     return -1;
 }
 
+static bool is_named(const Expr *call, const char *name) {
+    for (uint32_t i = 0; i < call->call.args.len; i++) {
+        const char *own = call->call.args.at[i].name;
+        if (own && strcmp(own, name) == 0) return true;
+    }
+    return false;
+}
+
+// The slot of the positional argument at *place, which moves on. A required attribute that stands
+// before optional operands may be named instead; dumps write operands first.
+static int slot_at(const Elab *e, const OpInfo *op, const Expr *call, uint32_t *place) {
+    uint32_t needed = op_required_operands(op), slot = op_argument(op, (*place)++);
+    if (e->dump) return (int)*place - 1;
+    while (needed < op->operands && slot >= op->operands && slot - op->operands < op->attrs &&
+           op->attr[slot - op->operands].required &&
+           is_named(call, op->attr[slot - op->operands].name))
+        slot = op_argument(op, (*place)++);
+    return (int)slot;
+}
+
 static bool fill_slots(Elab *e, const Expr *call, const OpInfo *op, const Item *args,
                        Slots *slots) {
     bool good = true, named = false;
+    uint32_t place = 0;
     for (uint32_t i = 0; i < call->call.args.len; i++) {
         const Arg *arg = &call->call.args.at[i];
-        int slot = (int)i;
+        int slot = arg->name ? -1 : slot_at(e, op, call, &place);
         if (arg->name) {
             named = true;
             slot = slot_named(e, op, arg);
@@ -289,7 +310,7 @@ static bool fill_slots(Elab *e, const Expr *call, const OpInfo *op, const Item *
             elab_error(e, arg->value->span, "%s: positional arguments come before named ones",
                        op->name);
             return false;
-        } else if (i >= (uint32_t)(op->operands + op->attrs)) {
+        } else if (slot >= op->operands + op->attrs) {
             elab_error(e, arg->value->span, "%s takes at most %d arguments", op->name,
                        op->operands + op->attrs);
             return false;

@@ -298,7 +298,9 @@ double eval_window(Eval *e, const Node *node, const int64_t *index) {
     case OP_MAX_POOL2D:
     case OP_AVG_POOL2D: return pool_element(e, node, index);
     case OP_ADAPTIVE_AVG_POOL2D: return adaptive_element(e, node, index);
-    case OP_CONV_TRANSPOSE2D: return eval_conv_transpose(e, node, index);
+    case OP_CONV_TRANSPOSE1D:
+    case OP_CONV_TRANSPOSE2D:
+    case OP_CONV_TRANSPOSE3D: return eval_conv_transpose(e, node, index);
     case OP_INTERPOLATE: return eval_interpolate(e, node, index);
     default: return conv_element(e, node, index);
     }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { SPATIAL_MAX = 2 };
+enum { SPATIAL_MAX = 3 };
 
 // One spatial axis while its output size is worked out.
 typedef struct Window {
@@ -87,9 +87,14 @@ static bool output_size(OpCall *call, const Window *window, bool ceil_mode, Dim 
     return true;
 }
 
+static unsigned spatial_axes(OpId op) {
+    bool one = op == OP_CONV1D || op == OP_CONV_TRANSPOSE1D;
+    return one ? 1 : op == OP_CONV3D || op == OP_CONV_TRANSPOSE3D ? 3 : 2;
+}
+
 bool infer_conv(OpCall *call) {
     const Type *x = &call->operand[0], *weight = &call->operand[1];
-    unsigned spatial = call->op->id == OP_CONV1D ? 1 : 2;
+    unsigned spatial = spatial_axes(call->op->id);
     int64_t groups = infer_attr(call, "groups")->i;
     Dim channels, outputs;
     DType dtype;
@@ -135,13 +140,16 @@ bool infer_conv(OpCall *call) {
 }
 
 // One number, or one an axis, none negative; several equal ones become one.
-static bool not_negative(OpCall *call, const char *name) {
+static bool not_negative(OpCall *call, const char *name, unsigned count) {
     Attr *attr = infer_attr(call, name);
-    if (attr->ints.n != 1 && attr->ints.n != SPATIAL_MAX)
-        return infer_error(call, "%s must be one number or %d", name, SPATIAL_MAX);
-    for (uint32_t i = 0; i < attr->ints.n; i++)
+    if (attr->ints.n != 1 && attr->ints.n != count)
+        return infer_error(call, "%s must be one number or %u", name, count);
+    bool same = true;
+    for (uint32_t i = 0; i < attr->ints.n; i++) {
         if (attr->ints.at[i] < 0) return infer_error(call, "%s must not be negative", name);
-    if (attr->ints.n == SPATIAL_MAX && attr->ints.at[0] == attr->ints.at[1]) attr->ints.n = 1;
+        same = same && attr->ints.at[i] == attr->ints.at[0];
+    }
+    if (same) attr->ints.n = 1;
     return true;
 }
 
@@ -149,8 +157,10 @@ bool infer_conv_transpose(OpCall *call) {
     DimTable *dims = call->dims;
     const Type *x = &call->operand[0], *weight = &call->operand[1];
     int64_t groups = infer_attr(call, "groups")->i;
-    if (!infer_rank(call, 0, 4) || !infer_rank(call, 1, 4) || !infer_positive(call, "stride", 2) ||
-        !infer_positive(call, "dilation", 2) || !not_negative(call, "output_padding"))
+    unsigned spatial = spatial_axes(call->op->id);
+    if (!infer_rank(call, 0, spatial + 2) || !infer_rank(call, 1, spatial + 2) ||
+        !infer_positive(call, "stride", spatial) || !infer_positive(call, "dilation", spatial) ||
+        !not_negative(call, "output_padding", spatial))
         return false;
     if (!infer_equal(call, x->size[1], weight->size[0])) {
         return infer_error(call, "channels differ: %s and %s", infer_size_text(call, x->size[1]),
@@ -161,18 +171,18 @@ bool infer_conv_transpose(OpCall *call) {
                            infer_size_text(call, x->size[1]), (long long)groups);
     }
     Window window[SPATIAL_MAX];
-    for (unsigned i = 0; i < SPATIAL_MAX; i++) {
+    for (unsigned i = 0; i < spatial; i++) {
         window[i] = (Window){.input = x->size[2 + i],
                              .kernel = weight->size[2 + i],
                              .stride = attr_int_of(infer_attr(call, "stride"), i),
                              .dilation = attr_int_of(infer_attr(call, "dilation"), i)};
     }
-    if (!padding(call, window, SPATIAL_MAX)) return false;
+    if (!padding(call, window, spatial)) return false;
     *call->result = *x;
     call->result->size[1] = dim_mul(dims, weight->size[1], dim_const(dims, groups));
     if (infer_has(call, 2) && !infer_is_vector(call, 2, call->result->size[1])) return false;
     Dim one = dim_const(dims, 1);
-    for (unsigned i = 0; i < SPATIAL_MAX; i++) {
+    for (unsigned i = 0; i < spatial; i++) {
         Dim extra = dim_const(dims, attr_int_of(infer_attr(call, "output_padding"), i));
         Dim last =
             dim_mul(dims, dim_sub(dims, window[i].input, one), dim_const(dims, window[i].stride));
@@ -187,6 +197,10 @@ bool infer_interpolate(OpCall *call) {
     const Attr *size = infer_attr(call, "size");
     if (!infer_rank(call, 0, 4)) return false;
     if (size->sizes.n != 2) return infer_error(call, "size must be [height, width]");
+    Attr *word = infer_attr(call, "coordinates");
+    bool corners = infer_attr(call, "align_corners")->i, given = strcmp(word->s, "default") != 0;
+    if (corners && given && strcmp(word->s, "align_corners") != 0)
+        return infer_error(call, "align_corners and coordinates=\"%s\" differ", word->s);
     *call->result = call->operand[0];
     for (unsigned i = 0; i < 2; i++) {
         Dim one = dim_const(call->dims, 1);

@@ -106,6 +106,22 @@ uint32_t op_required_operands(const OpInfo *op) {
     return count;
 }
 
+uint32_t op_argument(const OpInfo *op, uint32_t place) {
+    uint32_t needed = op_required_operands(op), required = 0, other = 0;
+    if (place < needed) return place;
+    place -= needed;
+    for (uint32_t i = 0; i < op->attrs; i++) required += op->attr[i].required;
+    if (needed == op->operands) return needed + place; // attributes keep their order
+    bool first = place < required;
+    if (!first && place - required < op->operands - needed) return needed + place - required;
+    for (uint32_t i = 0; i < op->attrs; i++) {
+        if (op->attr[i].required != first) continue;
+        uint32_t at = first ? place : place - required - (op->operands - needed);
+        if (other++ == at) return op->operands + i;
+    }
+    return op->operands + op->attrs;
+}
+
 bool op_is_view(const OpInfo *op) {
     return op->class == OC_MOVE && op->gone_by == STAGE_NEVER && !op->operand[0].variadic;
 }

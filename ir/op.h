@@ -144,6 +144,9 @@ int op_attr_index(const OpInfo *op, const char *name); // -1 if unknown
 int op_operand_index(const OpInfo *op, const char *name);
 const OperandSpec *op_operand_spec(const OpInfo *op, uint32_t index); // of the index-th operand
 uint32_t op_required_operands(const OpInfo *op);
+// Which argument stands at a place of a call: an operand's index, or the number of operands and an
+// attribute's. Required attributes stand before optional operands; else operands come first.
+uint32_t op_argument(const OpInfo *op, uint32_t place);
 bool op_is_view(const OpInfo *op); // a move of one operand, not decomposed: maybe an inline view
 
 // What a rule could not decide: checked once per run, before any dispatch.

@@ -141,7 +141,8 @@ static DecomposeFn *rule_of(const Graph *g, const Node *node) {
     case OP_MATMUL: return decompose_matmul;
     case OP_LINEAR: return decompose_linear;
     case OP_CONV1D:
-    case OP_CONV2D: return decompose_conv;
+    case OP_CONV2D:
+    case OP_CONV3D: return decompose_conv;
     case OP_MAX_POOL2D: return decompose_max_pool;
     case OP_AVG_POOL2D: return decompose_avg_pool;
     case OP_ADAPTIVE_AVG_POOL2D: return decompose_adaptive_pool;
@@ -161,7 +162,9 @@ static DecomposeFn *rule_of(const Graph *g, const Node *node) {
     case OP_BINCOUNT: return decompose_bincount;
     case OP_SCATTER_ELEMENTS: return decompose_scatter_elements;
     case OP_SCATTER_ND: return decompose_scatter_nd;
-    case OP_CONV_TRANSPOSE2D: return decompose_conv_transpose;
+    case OP_CONV_TRANSPOSE1D:
+    case OP_CONV_TRANSPOSE2D:
+    case OP_CONV_TRANSPOSE3D: return decompose_conv_transpose;
     case OP_INTERPOLATE: return decompose_interpolate;
     case OP_GROUPED_MATMUL: return decompose_grouped_matmul;
     case OP_QUANTIZE_LINEAR: return decompose_quantize;

@@ -55,8 +55,9 @@ ValueId decompose_linear(Rewrite *rewrite, Builder *b, const Node *node) {
 typedef struct Conv {
     uint32_t spatial;
     Dim groups, inner, outer; // G, C // G, O // G
-    Dim batch, output[2], kernel[2];
-    bool grouped;
+    Dim batch, output[3], kernel[3];
+    bool grouped; // groups are an axis of their own
+    bool merged;  // groups are images of their own: three axes of windows leave room for no more
 } Conv;
 
 // x as [N, (G,) H', W', C // G, kh, kw].
@@ -90,21 +91,48 @@ static ValueId windows(Builder *b, const Node *node, const Conv *conv, ValueId x
     return build_permute(b, "permute", x, axes);
 }
 
-// The weight [O, C // G, kh, kw] as [N, (G,) O // G, C // G, kh, kw].
+// The weight [O, C // G, kh, kw] as [N, (G,) O // G, C // G, kh, kw], or [N * G, ..].
 static ValueId filters(Builder *b, const Conv *conv, ValueId weight) {
-    Dim size[RANK_MAX] = {conv->batch};
+    Dim size[RANK_MAX] = {conv->batch}, merged[RANK_MAX];
     uint32_t rank = 1;
-    if (conv->grouped) size[rank++] = conv->groups;
+    if (conv->grouped || conv->merged) size[rank++] = conv->groups;
     size[rank++] = conv->outer;
     size[rank++] = conv->inner;
     for (uint32_t i = 0; i < conv->spatial; i++) size[rank++] = conv->kernel[i];
     weight = build_reshape(b, "weight", weight, rank - 1, size + 1);
-    return build_broadcast(b, weight, rank, size);
+    weight = build_broadcast(b, weight, rank, size);
+    if (!conv->merged) return weight;
+    merged[0] = dim_mul(b->g->dims, size[0], size[1]);
+    for (uint32_t i = 1; i + 1 < rank; i++) merged[i] = size[i + 1];
+    return build_reshape(b, "weight", weight, rank - 1, merged);
 }
 
-// Every channel by itself: its windows times its filters, summed over the window. `windows` is
-// [N, C, 1, H', W', 1, kh, kw] and so on; with one filter a channel the axis of filters is left
-// out.
+// A bias [O] as it broadcasts to the products.
+static ValueId conv_bias(Builder *b, const Conv *conv, ValueId bias) {
+    Dim size[] = {conv->batch, conv->groups, conv->outer};
+    if (!bias) return 0;
+    if (conv->grouped || conv->merged) bias = build_reshape(b, "bias", bias, 2, size + 1);
+    if (conv->merged) {
+        bias = build_broadcast(b, bias, 3, size);
+        Dim merged[] = {dim_mul(b->g->dims, size[0], size[1]), size[2]};
+        bias = build_reshape(b, "bias", bias, 2, merged);
+    }
+    return build_expand_to(b, bias, conv->spatial);
+}
+
+// Windows [N, H', W', C, kh, kw] of every channel: [N, C, H', W', kh, kw].
+static ValueId channel_windows(Builder *b, const Conv *conv, ValueId x) {
+    uint8_t axes[RANK_MAX] = {0, (uint8_t)(1 + conv->spatial)};
+    for (uint32_t i = 0; i < conv->spatial; i++) {
+        axes[2 + i] = (uint8_t)(1 + i);
+        axes[2 + conv->spatial + i] = (uint8_t)(2 + conv->spatial + i);
+    }
+    return build_permute(b, "channels", x, axes);
+}
+
+// Every channel by itself: its windows times its filters, summed over the window. x is
+// [N, C, H', W', kh, kw]; with several filters a channel [N, C, H', W', 1, kh, kw], and an axis of
+// filters follows C.
 static ValueId depthwise(Builder *b, const Conv *conv, ValueId x, ValueId weight, ValueId bias,
                          const Type *result) {
     DimTable *dims = b->g->dims;
@@ -153,19 +181,28 @@ ValueId decompose_conv(Rewrite *rewrite, Builder *b, const Node *node) {
         conv.output[i] = result.size[2 + i];
         conv.kernel[i] = kernel.size[2 + i];
     }
-    x = windows(b, node, &conv, x);
-    bool fits = 3 + 2 * conv.spatial <= RANK_MAX;
-    if (conv.grouped && fits && dim_is(dims, conv.inner, 1))
+    bool deep = conv.grouped && dim_is(dims, conv.inner, 1), single = dim_is(dims, conv.outer, 1);
+    if (deep && single) {
+        conv.grouped = false;
+        x = channel_windows(b, &conv, windows(b, node, &conv, x));
         return depthwise(b, &conv, x, weight, bias, &result);
+    }
+    conv.merged = conv.grouped && 3 + 2 * conv.spatial > RANK_MAX;
+    if (conv.merged) {
+        Type split = build_type(b, x);
+        split.size[0] = dim_mul(dims, conv.batch, conv.groups), split.size[1] = conv.inner;
+        x = build_reshape(b, "grouped", x, split.rank, split.size);
+        conv.grouped = false;
+    }
+    x = windows(b, node, &conv, x);
+    if (deep && conv.grouped) return depthwise(b, &conv, x, weight, bias, &result);
     weight = filters(b, &conv, weight);
-    if (bias && conv.grouped)
-        bias = build_reshape(b, "bias", bias, 2, (Dim[]){conv.groups, conv.outer});
-    if (bias) bias = build_expand_to(b, bias, conv.spatial);
+    bias = conv_bias(b, &conv, bias);
     int64_t batch = conv.grouped ? 2 : 1, k = 1 + conv.spatial;
-    if (!conv.grouped) return decompose_products(b, weight, x, bias, batch, k, result.dtype);
+    bool whole = !conv.grouped && !conv.merged;
     Builder inner = *b;
-    inner.name = arena_printf(b->g->arena, "%s.groups", b->prefix);
+    if (!whole) inner.name = arena_printf(b->g->arena, "%s.groups", b->prefix);
     ValueId y = decompose_products(&inner, weight, x, bias, batch, k, result.dtype);
     b->failed |= inner.failed;
-    return build_reshape(b, NULL, y, result.rank, result.size);
+    return whole ? y : build_reshape(b, NULL, y, result.rank, result.size);
 }

@@ -15,6 +15,17 @@ static const NumericCase cases[] = {
      "dilation=2)\n"
      "output t = conv_transpose2d(x, v, padding=[0, 2], groups=3)\n",
      {.sums = 64, .rounds = 2}},
+    {"conv_transpose of 1 and 3 axes",
+     "f32 f16",
+     "1 1; 2 3; 1 7",
+     "dim N in 1..=4; dim D in 1..=9\n"
+     "input x : [N, 4, D] $T; input w : [4, 3, 4] $T; input b : [3] $T\n"
+     "input y : [N, 4, D, 3, 2] $T; input v : [4, 2, 2, 3, 1] $T; input c : [4] $T\n"
+     "output p = conv_transpose1d(x, w, b, stride=3, padding=1, output_padding=2)\n"
+     "output q = conv_transpose1d(x, w[:, :, :2], dilation=2)\n"
+     "output r = conv_transpose3d(y, v, c, stride=[2, 1, 3], groups=2)\n"
+     "output s = conv_transpose3d(y, v, padding=[0, 1, 0], output_padding=[1, 0, 0], stride=2)\n",
+     {.sums = 64, .rounds = 2}},
     {"interpolate nearest",
      "f32 f16 bf16",
      "1 1; 2 3; 3 8; 1 17",
@@ -33,6 +44,29 @@ static const NumericCase cases[] = {
      "output r = interpolate(x.mT, [H + 1, H], mode=\"bilinear\")\n"
      "output s = interpolate(x, [1, 4], mode=\"bilinear\", align_corners=true)\n",
      {.absolute = 0x1p-15}},
+    {"interpolate coordinates",
+     "f32",
+     "1 1; 2 3; 3 8; 1 17",
+     "dim N in 1..=8; dim H in 1..=20\n"
+     "input any_x : [N, 3, H, 5] $T\n"
+     "output p = interpolate(any_x, [7, 10], coordinates=\"half_pixel\", "
+     "rounding=\"prefer_floor\")\n"
+     "output q = interpolate(any_x, [H + 2, 3], coordinates=\"asymmetric\", "
+     "rounding=\"prefer_ceil\")\n"
+     "output r = interpolate(any_x, [2 * H, 1], align_corners=true, rounding=\"ceil\")\n"
+     "output s = interpolate(any_x, [H, 1], coordinates=\"pytorch_half_pixel\")\n",
+     {.bits = true}},
+    {"interpolate bicubic",
+     "f32 f16",
+     "1 1; 2 3; 3 8; 1 17",
+     "dim N in 1..=8; dim H in 1..=20\n"
+     "input x : [N, 3, H, 5] $T\n"
+     "output p = interpolate(x, [7, 10], mode=\"bicubic\")\n"
+     "output q = interpolate(x, [2 * H, 3], mode=\"bicubic\", align_corners=true)\n"
+     "output r = interpolate(x, [H + 1, 4], mode=\"bicubic\", coordinates=\"asymmetric\", "
+     "cubic_coeff=-0.5, exclude_outside=true)\n"
+     "output s = interpolate(x, [H, 1], mode=\"bilinear\", coordinates=\"pytorch_half_pixel\")\n",
+     {.absolute = 0x1p-14}},
     {"interpolate constant sizes", // indices are made when the model is loaded
      "f32",
      "1; 3",

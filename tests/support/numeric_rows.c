@@ -134,6 +134,7 @@ static const NumericCase cases[] = {
      "dim N in 1..=40\n"
      "input x : [N, 6, 4, 5] $T; input w : [6] $T; input b : [6] $T\n"
      "output a = group_norm(x, num_groups=3); output c = group_norm(x, w, b, num_groups=2)\n"
+     "output e = group_norm(x, 2, w, b)\n"
      "output d = group_norm(x, None, b, num_groups=1, eps=0.01)\n",
      {.absolute = 0x1p-17}},
     {"batch_norm",

@@ -34,13 +34,35 @@ static const NumericCase cases[] = {
      "output a = conv2d(x, w, b, groups=2); output c = conv2d(x, deep, groups=6, padding=1)\n"
      "output d = conv2d(x, point, stride=2)\n",
      {SUMS}},
+    {"depthwise convolutions",
+     "f32 f16",
+     BATCH,
+     "dim N in 1..=8\n"
+     "input x : [N, 6, 9, 8] $T; param w : [6, 1, 3, 3] $T; param b : [6] $T\n"
+     "param m : [12, 1, 2, 3] $T; param c : [12] $T; param l : [6, 1, 4] $T\n"
+     "output a = relu(conv2d(x, w, b, groups=6, padding=1))\n"
+     "output d = conv2d(x, w, groups=6, stride=2, padding=[[0, 1], [2, 0]])\n"
+     "output e = conv2d(x, m, c, groups=6, dilation=[2, 1], padding=\"same\")\n"
+     "output f = conv1d(x[:, :, 0, :], l, b, groups=6, padding=[[3, 0]])\n",
+     {SUMS}},
+    {"conv3d",
+     "f32 f16",
+     "1 3; 2 5; 3 8",
+     "dim N in 1..=4; dim D in 3..=9\n"
+     "input x : [N, 4, D, 6, 5] $T; param w : [6, 4, 3, 2, 3] $T; param b : [6] $T\n"
+     "param v : [6, 2, 2, 2, 2] $T; param d : [4, 1, 3, 3, 2] $T\n"
+     "output a = conv3d(x, w, b); output c = conv3d(x, w, stride=[1, 2, 1], padding=1)\n"
+     "output e = conv3d(x, v, b, groups=2, dilation=[1, 2, 3], padding=[[1, 0], [0, 1], [2, 2]])\n"
+     "output f = conv3d(x, d, groups=4, padding=\"same\")\n",
+     {SUMS}},
     {"conv2d of small integers",
      "i8 i32",
      BATCH,
      "dim N in 1..=8\n"
      "input any_x : [N, 3, 9, 8] $T; param tiny_w : [5, 3, 3, 3] $T; param b : [5] i32\n"
      "output a = conv2d(any_x, tiny_w, b, padding=1)\n"
-     "output c = conv1d(any_x[:, :, 0, :], tiny_w[:, :, 0, :], b)\n",
+     "output c = conv1d(any_x[:, :, 0, :], tiny_w[:, :, 0, :], b)\n"
+     "output d = conv3d(any_x[:, :, None], tiny_w[:, :, None], b)\n",
      {EXACT}},
     {"conv2d of any image",
      "f32",
