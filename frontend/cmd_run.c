@@ -133,6 +133,10 @@ static int run_on_device(Run *run) {
                           options->profile, &run->outputs, &times);
     if (code == CLI_OK && options->repeat > 0)
         printf("%u runs: least %.3f ms, median %.3f ms\n", times.count, times.least, times.median);
+    if (code == CLI_OK && times.differs) {
+        printf("run %u gave other bits than the first\n", times.differs + 1);
+        code = CLI_CHECK;
+    }
     if (code == CLI_OK && options->profile) {
         Text text = {0};
         device_run_profile(&device, &text);

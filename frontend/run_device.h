@@ -16,6 +16,8 @@ typedef struct DeviceRun {
 typedef struct RunTimes {
     uint32_t count;
     double least, median; // milliseconds, as the host sees a run and the wait for it
+    uint32_t differs;     // the first run whose outputs are not bit for bit those of run 0; 0: none
+                          // (and of a model with states, whose outputs may change)
 } RunTimes;
 
 int device_run_open(DeviceRun *run, const char *device);
