@@ -38,6 +38,7 @@ typedef struct Placement {
 //   ahead          steps that loads run ahead of their stores to shared memory (0: one)
 //   raster         rows of tiles gone through together, column by column (0 and 1: row by row)
 //   lazy           attention: 1 sums shrink only where a maximum moved
+//   stagger        places along K at which neighbouring tiles begin (0 and 1: all at its start)
 //   keep           row family: 1 registers hold the row between phases, 0 it is read again
 #define SCHEDULE_FIELDS(X)                                                                         \
     X(local)                                                                                       \
@@ -61,6 +62,7 @@ typedef struct Placement {
     X(split_k)                                                                                     \
     X(ahead)                                                                                       \
     X(raster)                                                                                      \
+    X(stagger)                                                                                     \
     X(keep)                                                                                        \
     X(lazy)
 

@@ -168,6 +168,13 @@ uint32_t coop_shared_bytes(const CoopShape *shape, const Schedule *s) {
     return (words_x + words_y) * 4;
 }
 
+bool coop_may_stagger(DimTable *dims, const CoopShape *shape, const Schedule *s) {
+    if (s->stagger <= 1) return true;
+    unsigned stretch = coop_span(s) * s->stagger;
+    return s->stagger <= COOP_STAGGER_MAX && !(stretch & (stretch - 1)) && s->split_k <= 1 &&
+           shape->x.vector && shape->y.vector && dim_divides(dims, stretch, shape->contract.k);
+}
+
 static bool coop_has_fragment(const Target *target, const CoopShape *shape, const Schedule *s) {
     for (uint32_t i = 0; i < target->fragments; i++) {
         const FragmentShape *f = &target->fragment[i];

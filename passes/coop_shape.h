@@ -9,6 +9,7 @@
 enum {
     COOP_MOVE = 16,     // bytes an invocation moves at a time
     COOP_AHEAD_MAX = 4, // steps that loads may run ahead
+    COOP_STAGGER_MAX = 64,
 };
 
 // One operand, seen as [batch, slow, fast], where neighbours along `fast` are neighbours in memory
@@ -64,5 +65,7 @@ CoopTile coop_tile(const CoopOperand *operand, const Schedule *s);
 // Words that sums need on their way out, and how many fragments side by side pass at a time.
 uint32_t coop_staging(const CoopShape *shape, const Schedule *s, unsigned *fragments);
 uint32_t coop_shared_bytes(const CoopShape *shape, const Schedule *s);
+// Whether K is made of whole stretches that tiles can go round.
+bool coop_may_stagger(DimTable *dims, const CoopShape *shape, const Schedule *s);
 // NULL, or why the schedule cannot be lowered for this shape and target.
 const char *coop_refuses(const CoopShape *shape, const Schedule *s, const Target *target);

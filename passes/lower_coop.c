@@ -264,6 +264,10 @@ static bool coop_place(Coop *c) {
     coop_tile_place(c, tile, rows, columns, &row, &column);
     c->first_n = k_imul(b, column, k_i32(b, (int32_t)s->tile_n));
     c->first_m = k_imul(b, row, k_i32(b, (int32_t)s->tile_m));
+    if (s->stagger > 1) {
+        KVal place = k_and(b, k_iadd(b, row, column), k_i32(b, (int32_t)s->stagger - 1));
+        c->turned = k_imul(b, place, k_i32(b, (int32_t)c->span));
+    }
     c->id = k_local_id(b);
     c->lane = k_subgroup_lane(b);
     c->warp = k_subgroup_id(b);
@@ -295,6 +299,10 @@ static bool coop_make(Coop *c, const PlanesLayout *layout) {
     }
     c->down = c->s->warp_m / c->s->frag_m, c->across = c->s->warp_n / c->s->frag_n;
     c->ahead = coop_ahead(c->s), c->span = coop_span(c->s);
+    if (!coop_may_stagger(l->dims, &c->shape, c->s)) {
+        lower_fail(l, "stagger needs K in whole stretches of as many trips, a power of two");
+        return false;
+    }
     if (!coop_place(c)) return false;
     if (layout) {
         KVal strict =

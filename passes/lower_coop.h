@@ -34,6 +34,7 @@ typedef struct Coop {
     KVal batch, first_m, first_n, id, warp, lane;
     unsigned down, across; // fragments of a subgroup's tile
     unsigned ahead;        // steps between the loads of moves and their stores
+    KVal turned;           // staggered: how far along K this tile begins; 0: at its start
     unsigned span;         // K advances by it from one trip of the loop to the next
     CoopSide x, y;
     const PlanesRead *planes; // operands are f16 planes of f32 ones; NULL: they are not

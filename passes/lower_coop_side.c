@@ -226,12 +226,18 @@ static KVal side_load(Coop *c, CoopSide *side, unsigned part, unsigned slot, KVa
 }
 
 // k0, or where that is past the end the first K of the last buffer, which is then read once more.
+// Staggered tiles go round each stretch of K from a place of their own: groups that share operands
+// then do not all wait for the same first read of them.
 static KVal side_near(Coop *c, const CoopSide *side, KVal k0) {
     Lower *l = c->l;
     Dim depth = dim_const(l->dims, side->tile.depth);
     Dim buffers = dim_ceil_div(l->dims, c->shape.contract.k, depth);
     Dim last = dim_mul(l->dims, depth, dim_sub(l->dims, buffers, dim_const(l->dims, 1)));
-    return k_smin(l->b, k0, lower_dim(l, last));
+    KVal near = k_smin(l->b, k0, lower_dim(l, last));
+    if (!c->turned) return near;
+    KVal within = side_number(c, c->s->stagger * c->span - 1);
+    KVal turned = k_and(l->b, k_iadd(l->b, near, c->turned), within);
+    return k_iadd(l->b, k_isub(l->b, near, k_and(l->b, near, within)), turned);
 }
 
 void coop_side_fetch(Coop *c, CoopSide *side, unsigned part, KVal k0, KVal *out) {

@@ -447,6 +447,7 @@ static void bands(void **state) {
             for (unsigned i = 0; i < 2; i++) {
                 Form form = floats[raster % 2 ? 0 : 4];
                 form.schedule.raster = raster;
+                if (raster > 2) form.schedule.tile_k = 16, form.schedule.stagger = 2;
                 check(g, &form, some[i], 1e-5, false);
             }
         graph_destroy(g);
