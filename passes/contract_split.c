@@ -9,7 +9,7 @@ static int64_t split_step(const Schedule *s) {
     uint32_t unroll = s->unroll ? s->unroll : 1;
     if (s->form && strcmp(s->form, "skinny") == 0)
         return (int64_t)s->lanes * (s->vec ? s->vec : 1) * unroll;
-    if (s->form && strcmp(s->form, "coop") == 0) return coop_span(s);
+    if (s->form && strcmp(s->form, "coop") == 0) return coop_stretch(s);
     return (int64_t)s->tile_k * (s->stages > 1 ? unroll : 1);
 }
 

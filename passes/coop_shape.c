@@ -129,6 +129,10 @@ unsigned coop_span(const Schedule *s) {
     return s->tile_k * (s->stages > 1 ? s->unroll : coop_ahead(s));
 }
 
+unsigned coop_stretch(const Schedule *s) {
+    return coop_span(s) * (s->stagger > 1 ? s->stagger : 1);
+}
+
 CoopTile coop_tile(const CoopOperand *operand, const Schedule *s) {
     unsigned bytes = dtype_bytes(operand->dtype);
     CoopTile t = {.rows = operand->columns ? s->tile_n : s->tile_m, .depth = s->tile_k};
@@ -170,9 +174,9 @@ uint32_t coop_shared_bytes(const CoopShape *shape, const Schedule *s) {
 
 bool coop_may_stagger(DimTable *dims, const CoopShape *shape, const Schedule *s) {
     if (s->stagger <= 1) return true;
-    unsigned stretch = coop_span(s) * s->stagger;
-    return s->stagger <= COOP_STAGGER_MAX && !(stretch & (stretch - 1)) && s->split_k <= 1 &&
-           shape->x.vector && shape->y.vector && dim_divides(dims, stretch, shape->contract.k);
+    unsigned stretch = coop_stretch(s), parts = s->split_k > 1 ? s->split_k : 1;
+    return s->stagger <= COOP_STAGGER_MAX && !(stretch & (stretch - 1)) && shape->x.vector &&
+           shape->y.vector && dim_divides(dims, (int64_t)stretch * parts, shape->contract.k);
 }
 
 static bool coop_has_fragment(const Target *target, const CoopShape *shape, const Schedule *s) {

@@ -61,11 +61,13 @@ typedef struct CoopTile {
 
 unsigned coop_ahead(const Schedule *s); // at least 1
 unsigned coop_span(const Schedule *s);  // K of one trip of the loop
+// K that a tile goes round before it goes on: parts of K begin at multiples of it.
+unsigned coop_stretch(const Schedule *s);
 CoopTile coop_tile(const CoopOperand *operand, const Schedule *s);
 // Words that sums need on their way out, and how many fragments side by side pass at a time.
 uint32_t coop_staging(const CoopShape *shape, const Schedule *s, unsigned *fragments);
 uint32_t coop_shared_bytes(const CoopShape *shape, const Schedule *s);
-// Whether K is made of whole stretches that tiles can go round.
+// Whether every part of K is made of whole stretches that tiles can go round.
 bool coop_may_stagger(DimTable *dims, const CoopShape *shape, const Schedule *s);
 // NULL, or why the schedule cannot be lowered for this shape and target.
 const char *coop_refuses(const CoopShape *shape, const Schedule *s, const Target *target);

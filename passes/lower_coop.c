@@ -300,7 +300,7 @@ static bool coop_make(Coop *c, const PlanesLayout *layout) {
     c->down = c->s->warp_m / c->s->frag_m, c->across = c->s->warp_n / c->s->frag_n;
     c->ahead = coop_ahead(c->s), c->span = coop_span(c->s);
     if (!coop_may_stagger(l->dims, &c->shape, c->s)) {
-        lower_fail(l, "stagger needs K in whole stretches of as many trips, a power of two");
+        lower_fail(l, "stagger needs every part of K in whole stretches, a power of two");
         return false;
     }
     if (!coop_place(c)) return false;

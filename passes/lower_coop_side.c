@@ -235,7 +235,7 @@ static KVal side_near(Coop *c, const CoopSide *side, KVal k0) {
     Dim last = dim_mul(l->dims, depth, dim_sub(l->dims, buffers, dim_const(l->dims, 1)));
     KVal near = k_smin(l->b, k0, lower_dim(l, last));
     if (!c->turned) return near;
-    KVal within = side_number(c, c->s->stagger * c->span - 1);
+    KVal within = side_number(c, coop_stretch(c->s) - 1);
     KVal turned = k_and(l->b, k_iadd(l->b, near, c->turned), within);
     return k_iadd(l->b, k_isub(l->b, near, k_and(l->b, near, within)), turned);
 }

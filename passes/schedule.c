@@ -57,6 +57,11 @@ double schedule_size(const ScheduleSite *site, Dim dim) {
     return sqrt(low) * sqrt(high);
 }
 
+double schedule_largest(const ScheduleSite *site, Dim dim) {
+    int64_t high = dim_bounds(site->dims, dim).hi;
+    return high < 1 ? 1 : (double)high;
+}
+
 bool schedule_recorded(const ScheduleSite *site, Dim dim) {
     uint64_t symbols = dim_symbols(site->dims, dim);
     for (uint32_t i = 0; i < dim_symbol_count(site->dims); i++)

@@ -51,6 +51,7 @@ void schedule_add(ScheduleSite *site, Schedule schedule, double cost, const char
 void schedule_add_guarded(ScheduleSite *site, Candidate candidate);
 // A size to reckon with: the value of a constant; of others a typical one within their bounds.
 double schedule_size(const ScheduleSite *site, Dim dim);
+double schedule_largest(const ScheduleSite *site, Dim dim);
 // What kernels need for the group's values in memory; and with fragments of that dtype.
 TargetFeatures schedule_memory_features(const ScheduleSite *site);
 TargetFeatures schedule_fragment_features(const ScheduleSite *site, DType ab);

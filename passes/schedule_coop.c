@@ -1,36 +1,16 @@
 // Candidates of form "coop" of family "contract": workgroup and subgroup tiles of fragments, one or
-// two stages of workgroup memory.
-//
-// The cost is cycles of one compute unit, in the same measure as that of form "simt". Its numbers
-// were fitted to an H200; what they say is general. Products run at the fragments' rate but for a
-// part of the time that fragments take to be read. A step of a workgroup takes its latency, the
-// moving of its bytes and its own products one after the other (where fragments are carried, its
-// products are hidden); the other workgroups of the unit run meanwhile, up to the rates of the
-// products and of the memory behind.
-#include "passes/coop_shape.h"
+// two stages of workgroup memory. Their cost (coop_cost.h) is cycles of one compute unit, in the
+// same measure as that of form "simt".
+#include "passes/coop_cost.h"
 #include "passes/schedule.h"
 
 #include <math.h>
 #include <string.h>
 
-enum {
-    COOP_RATE = 1160,     // multiply-adds of 16-bit fragments a cycle
-    COOP_READ = 128,      // bytes of workgroup memory read a cycle
-    COOP_BYTES = 58,      // moved a cycle by workgroups that wait for each other
-    COOP_MEMORY = 31,     // at most
-    COOP_LATENCY = 750,   // of a step with one stage
-    COOP_CARRIED = 655,   // of a step whose fragments were loaded before
-    COOP_START = 2500,    // of a workgroup, its way out included
-    COOP_REGISTERS = 244, // of an invocation; past it they spill into workgroup memory
-    COOP_FILE = 65536,    // registers of a unit
-    COOP_SHARED = 228 * 1024,
-    COOP_INVOCATIONS = 2048
-};
-
 typedef struct CoopSite {
     ScheduleSite *site;
     CoopShape shape;
-    double batch, m, n, k;
+    CoopSizes usual, largest; // sizes to reckon with
     FragmentShape fragment;
     Condition condition[CONDITIONS_MAX]; // under which the candidates are legal
     uint32_t conditions;
@@ -59,59 +39,6 @@ static bool coop_fragment(CoopSite *c) {
     return most > 0;
 }
 
-static double coop_moves(const CoopSite *c, const Schedule *s) { // of an invocation in a step
-    CoopTile x = coop_tile(&c->shape.x, s), y = coop_tile(&c->shape.y, s);
-    return ceil((double)x.lines * x.line / x.parts / s->local) +
-           ceil((double)y.lines * y.line / y.parts / s->local);
-}
-
-static unsigned coop_registers(const CoopSite *c, const Schedule *s) {
-    double bytes = dtype_bytes(c->shape.ab), own = s->subgroup;
-    double sums = s->warp_m * s->warp_n / own;
-    double fragments = (s->warp_m + s->warp_n) * s->frag_k * bytes / 4 / own;
-    if (s->stages > 1) fragments *= 2.0 * s->tile_k / s->frag_k;
-    return (unsigned)(sums + fragments + (4 * coop_ahead(s) + 1) * coop_moves(c, s) + 30 + 7) & ~7u;
-}
-
-// Bytes moved, with the work of addresses in the same measure.
-static double coop_side_bytes(const CoopOperand *o, unsigned rows, unsigned depth) {
-    double elements = (double)rows * depth, bytes = elements * dtype_bytes(o->dtype);
-    return o->linear ? bytes : o->vector ? 1.3 * bytes : 8 * elements;
-}
-
-// Cycles of a step while `together` workgroups share a unit.
-static double coop_step(const CoopSite *c, const Schedule *s, double together) {
-    double size = dtype_bytes(c->shape.ab), warps = (double)s->local / s->subgroup;
-    double products = (double)s->tile_m * s->tile_n * s->tile_k * size / 2 / COOP_RATE;
-    products += 0.3 * warps * (s->warp_m + s->warp_n) * s->tile_k * size / COOP_READ;
-    double bytes = coop_side_bytes(&c->shape.x, s->tile_m, s->tile_k) +
-                   coop_side_bytes(&c->shape.y, s->tile_n, s->tile_k);
-    double wait = COOP_CARRIED;
-    if (s->stages == 1) wait = COOP_LATENCY + products * sqrt(4 / (warps < 1 ? 1 : warps));
-    double busy = fmax(products, bytes / COOP_MEMORY);
-    return fmax(together * busy, wait + together * bytes / COOP_BYTES);
-}
-
-static unsigned coop_parts(const Schedule *s) {
-    return s->split_k > 1 ? s->split_k : 1;
-}
-
-static double coop_steps(const CoopSite *c, const Schedule *s) { // of a workgroup
-    double span = coop_span(s);
-    return ceil(c->k / (coop_parts(s) * span)) * span / s->tile_k;
-}
-
-static double coop_groups(const CoopSite *c, const Schedule *s) {
-    return ceil(c->m / s->tile_m) * ceil(c->n / s->tile_n) * c->batch * coop_parts(s);
-}
-
-static double coop_together(const CoopSite *c, const Schedule *s, unsigned registers) {
-    double by_file = floor((double)COOP_FILE / (registers * s->local));
-    double by_shared = floor((double)COOP_SHARED / (coop_shared_bytes(&c->shape, s) + 1024));
-    double by_number = floor((double)COOP_INVOCATIONS / s->local);
-    return fmax(1, fmin(by_file, fmin(by_shared, by_number)));
-}
-
 static void coop_add(CoopSite *c, const Schedule *s, double cost, const char *why) {
     ScheduleSite *site = c->site;
     uint32_t shared = coop_shared_bytes(&c->shape, s);
@@ -124,36 +51,59 @@ static void coop_add(CoopSite *c, const Schedule *s, double cost, const char *wh
     schedule_add_guarded(site, candidate);
 }
 
-static void coop_on_device(CoopSite *c, const Schedule *s) {
+static unsigned coop_parts(const Schedule *s) {
+    return s->split_k > 1 ? s->split_k : 1;
+}
+
+static double coop_groups(CoopSizes size, const Schedule *s) {
+    return ceil(size.m / s->tile_m) * ceil(size.n / s->tile_n) * size.batch;
+}
+
+static double coop_cells(CoopSizes size) {
+    return size.m * size.n * size.batch;
+}
+
+static double coop_work(CoopSizes size) {
+    return coop_cells(size) * size.k;
+}
+
+// With what memory and the sums of parts take.
+static bool coop_cycles(const CoopSite *c, const Schedule *s, CoopSizes size, CoopCost *out) {
     double units = c->site->target->compute_units;
-    unsigned registers = coop_registers(c, s);
-    if (registers > COOP_REGISTERS) return;
-    double together = coop_together(c, s, registers), steps = coop_steps(c, s);
-    double each = ceil(coop_groups(c, s) / units), rounds = floor(each / together);
-    double rest = each - rounds * together;
-    double cost = rounds * (COOP_START + steps * coop_step(c, s, together));
-    if (rest > 0) cost += COOP_START + steps * coop_step(c, s, rest);
-    double bytes = (c->m + c->n) * c->k * c->batch * dtype_bytes(c->shape.ab);
-    cost = fmax(cost, COOP_START + bytes / schedule_memory_rate(c->site) / units);
-    cost += schedule_split_cost(c->site, c->m * c->n * c->batch, coop_parts(s));
-    double ideal = c->m * c->n * c->k * c->batch / units * dtype_bytes(c->shape.ab) / 2 / COOP_RATE;
-    const char *why = arena_printf(
-        c->site->arena,
-        "%.0f %% of the fragments' rate: %.0f workgroups, %.0f at a time on each of %.0f units, "
-        "%u registers, %u bytes shared",
-        100 * ideal / cost, coop_groups(c, s), together < each ? together : each, units, registers,
-        coop_shared_bytes(&c->shape, s));
-    coop_add(c, s, cost, why);
+    if (!coop_cost(&c->shape, s, size, units, out)) return false;
+    double bytes = (size.m + size.n) * size.k * size.batch * dtype_bytes(c->shape.ab);
+    out->cycles = fmax(out->cycles, bytes / schedule_memory_rate(c->site) / units);
+    out->cycles += schedule_split_cost(c->site, coop_cells(size), coop_parts(s));
+    return true;
+}
+
+// One schedule serves all sizes: the middle of what it costs at usual ones and, with as much work,
+// at the largest.
+static void coop_on_device(CoopSite *c, Schedule s) {
+    double units = c->site->target->compute_units;
+    CoopCost usual, largest;
+    if (!coop_cycles(c, &s, c->usual, &usual) || !coop_cycles(c, &s, c->largest, &largest)) return;
+    double share = coop_work(c->usual) / coop_work(c->largest);
+    double cost = sqrt(usual.cycles * share * largest.cycles);
+    s.raster = coop_raster(&largest, &s, c->largest, units);
+    if (largest.groups > 1) s.stagger = coop_stagger(c->site->dims, &c->shape, &s);
+    double size = dtype_bytes(c->shape.ab), ideal = coop_work(c->usual) / units * size / 2;
+    const char *why =
+        arena_printf(c->site->arena,
+                     "%.0f products a cycle of each of %.0f units: %.0f workgroups, %.0f at a "
+                     "time on a unit, %u registers, %u bytes shared",
+                     ideal * 2 / size / usual.cycles, units, usual.groups, usual.together,
+                     usual.registers, coop_shared_bytes(&c->shape, &s));
+    coop_add(c, &s, cost, why);
 }
 
 // A device of unknown units: products, and moves that they must pay for.
 static void coop_on_any(CoopSite *c, const Schedule *s) {
-    double products = coop_groups(c, s) * s->tile_m * s->tile_n * coop_steps(c, s) * s->tile_k;
-    double bytes = coop_side_bytes(&c->shape.x, s->tile_m, s->tile_k) +
-                   coop_side_bytes(&c->shape.y, s->tile_n, s->tile_k);
-    double cost = products / 64 + coop_groups(c, s) * (50 + coop_steps(c, s) * (20 + bytes / 32));
+    double steps = coop_steps(s, c->usual.k), groups = coop_groups(c->usual, s);
+    double products = groups * s->tile_m * s->tile_n * steps * s->tile_k;
+    double cost = products / 64 + groups * (50 + steps * (20 + coop_step_bytes(&c->shape, s) / 32));
     const char *why = arena_printf(c->site->arena, "%.4g of %.4g products are wanted ones",
-                                   c->m * c->n * c->k * c->batch, products);
+                                   coop_work(c->usual), products);
     coop_add(c, s, cost, why);
 }
 
@@ -163,10 +113,10 @@ static void coop_candidate(CoopSite *c, Schedule s) {
         coop_on_any(c, &s);
         return;
     }
-    double groups = coop_groups(c, &s), steps = coop_steps(c, &s);
-    coop_on_device(c, &s);
+    double groups = coop_groups(c->usual, &s), steps = coop_steps(&s, c->usual.k);
+    coop_on_device(c, s);
     for (s.split_k = 2; s.split_k <= 16 && 4 * s.split_k <= steps; s.split_k *= 2)
-        if (c->bounded && schedule_split_pays(c->site, groups, s.split_k)) coop_on_device(c, &s);
+        if (c->bounded && schedule_split_pays(c->site, groups, s.split_k)) coop_on_device(c, s);
 }
 
 // Steps that go round the loop together: as many as divide K for certain.
@@ -243,7 +193,7 @@ static void coop_when_few(const CoopSite *any, int64_t rows) {
         dim_prove(dims, shape->m, DIM_LE, most) != PROOF_UNKNOWN)
         return;
     c.condition[0] = (Condition){shape->m, most, DIM_LE};
-    c.conditions = 1, c.m = (double)rows;
+    c.conditions = 1, c.usual.m = c.largest.m = (double)rows;
     c.bounded = dim_is_const(dims, shape->n, NULL) && dim_is_const(dims, shape->batch, NULL);
     coop_tiles(&c);
 }
@@ -259,11 +209,11 @@ void schedule_coop(ScheduleSite *site) {
     if (!coop_shape(g, fused, &c.shape) || !coop_fragment(&c)) return;
     TargetFeatures need = coop_features(&c);
     if ((target->features & need) != need) return;
-    c.batch = schedule_size(site, c.shape.contract.batch);
-    c.m = schedule_size(site, c.shape.contract.m);
-    c.n = schedule_size(site, c.shape.contract.n);
-    c.k = schedule_size(site, c.shape.contract.k);
     const ContractShape *shape = &c.shape.contract;
+    c.usual = (CoopSizes){schedule_size(site, shape->batch), schedule_size(site, shape->m),
+                          schedule_size(site, shape->n), schedule_size(site, shape->k)};
+    c.largest = (CoopSizes){schedule_largest(site, shape->batch), schedule_largest(site, shape->m),
+                            schedule_largest(site, shape->n), c.usual.k};
     c.bounded = dim_is_const(site->dims, shape->m, NULL) &&
                 dim_is_const(site->dims, shape->n, NULL) &&
                 dim_is_const(site->dims, shape->batch, NULL);

@@ -258,18 +258,13 @@ static void simt_tiles(SimtSite *c, uint32_t reg_m, uint32_t reg_n) {
         }
 }
 
-static double simt_largest(const ScheduleSite *site, Dim dim) {
-    int64_t high = dim_bounds(site->dims, dim).hi;
-    return high < 1 ? 1 : (double)high;
-}
-
 void schedule_simt(ScheduleSite *site, const ContractShape *shape) {
     DimTable *dims = site->dims;
     SimtSite c = {.site = site, .shape = *shape, .k = schedule_size(site, shape->k)};
     c.usual = (SimtSizes){schedule_size(site, shape->batch), schedule_size(site, shape->m),
                           schedule_size(site, shape->windows) * shape->cells};
-    c.largest = (SimtSizes){simt_largest(site, shape->batch), simt_largest(site, shape->m),
-                            simt_largest(site, shape->windows) * shape->cells};
+    c.largest = (SimtSizes){schedule_largest(site, shape->batch), schedule_largest(site, shape->m),
+                            schedule_largest(site, shape->windows) * shape->cells};
     c.x = simt_load(&c, shape->x, false), c.y = simt_load(&c, shape->y, true);
     c.bounded = !shape->pool && dim_is_const(dims, shape->m, NULL) &&
                 dim_is_const(dims, shape->n, NULL) && dim_is_const(dims, shape->batch, NULL);
