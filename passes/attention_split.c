@@ -36,6 +36,16 @@ static void split_steps(AttentionSplit *o, const Schedule *s) {
     o->pitch = (s->tile_m + 3) & ~3u;
 }
 
+// Parts that workspace holds: the arena is laid out before dims that the host sets for each run are
+// known, and then for as many as there may be.
+static Dim split_parts_held(DimTable *dims, Dim parts) {
+    uint64_t symbols = dim_symbols(dims, parts);
+    for (uint32_t i = 0; i < dim_symbol_count(dims); i++)
+        if (symbols >> i & 1 && dim_symbol_source(dims, i) == DIM_FROM_HOST)
+            return dim_const(dims, dim_bounds(dims, parts).hi);
+    return parts;
+}
+
 static void split_memory(const Graph *g, AttentionSplit *o, const Schedule *s, Dim queries) {
     DimTable *dims = g->dims;
     const AttentionShape *a = &o->shape;
@@ -46,7 +56,8 @@ static void split_memory(const Graph *g, AttentionSplit *o, const Schedule *s, D
     o->record = o->at + 4;
     o->all_rows = dim_mul(dims, a->heads, queries);
     Dim rows = o->all_rows;
-    Dim words = dim_mul(dims, dim_mul(dims, o->parts, rows), dim_const(dims, o->record));
+    Dim held = split_parts_held(dims, o->parts);
+    Dim words = dim_mul(dims, dim_mul(dims, held, rows), dim_const(dims, o->record));
     o->bytes = dim_mul(dims, words, dim_const(dims, 4));
     o->shared_bytes = 4 * (s->tile_n * o->pitch + o->subgroups * s->tile_m * o->at +
                            o->subgroups * s->tile_m * 2);

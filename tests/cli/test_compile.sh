@@ -99,6 +99,9 @@ awk 'BEGIN { print "adept 1\nmodel wide {\n    input x : [4, 16] f32\n    s = x"
     for (i = 0; i < 3000; i++) print "    s = s + sum(a" i ")"
     print "    output y = s\n}" }' >"$scratch/wide.adp"
 timeout 60 "$adept" compile "$scratch/wide.adp" -o "$scratch/wide.adx" || fail "a wide graph: $?"
+# A decoder whose cache grows by a dim that the host sets: the package of a GPU can be opened.
+expect 0 compile examples/qwen2/qwen2.adp -D layers=2 --target h200 -o "$scratch/decoder.adx"
+expect 0 inspect "$scratch/decoder.adx"
 expect 2 compile
 expect 2 compile a b
 expect 2 compile $model --dim N=2 -o "$scratch/g.adx"
