@@ -9,6 +9,9 @@
 // Errors against the direct form that are let pass unasked (winograd_error).
 enum { ERROR_MOST_16 = 8, ERROR_MOST_32 = 10 };
 
+// Winograd's form must take at most this much of the direct form's time, as it takes memory too.
+static const double worth_it = 0.9;
+
 // Shares, sizes and times that were fitted to products and convolutions on an H200: of the rate of
 // products, what remains where one operand is read through windows, into registers or fragments.
 static const double share_scalar = 0.65, share_fragments = 0.45;
@@ -124,7 +127,7 @@ static unsigned forced_tile(const char *mode) {
 static WinogradChoice choose_by_time(Arena *arena, const WinogradSite *site) {
     WinogradChoice choice = {0};
     double direct = middle(direct_time(site, COST_LEAST), direct_time(site, COST_MOST));
-    double best = direct, other = INFINITY;
+    double best = direct * worth_it, other = INFINITY;
     unsigned nearest = 0;
     for (unsigned tile = 2; tile <= 4; tile += 2) {
         Winograd w;
