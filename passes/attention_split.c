@@ -63,6 +63,10 @@ static void split_memory(const Graph *g, AttentionSplit *o, const Schedule *s, D
                            o->subgroups * s->tile_m * 2);
 }
 
+unsigned attention_join_parts(const AttentionSplit *o) {
+    return JOIN_LOCAL / (o->v.columns / o->v.width) * JOIN_UNROLL;
+}
+
 // Workspace is laid out for as many rows as there may be.
 static Dim split_queries(const Graph *g, const AttentionShape *a, const Condition *condition,
                          uint32_t conditions) {
@@ -100,7 +104,8 @@ const char *attention_split(Graph *g, NodeId fused, const Schedule *s, const Tar
         !o->value_steps || o->value_steps > 2 * SPLIT_STEPS_MAX || o->reads > 4 ||
         o->value_reads > 4)
         return "a subgroup's keys must be 1 to `lanes` steps";
-    if (o->v.columns / o->v.width > s->local) return "local must hold a row of the result";
+    if (o->v.columns / o->v.width > JOIN_LOCAL || JOIN_LOCAL > target->max_invocations)
+        return "a row of the result does not fit a workgroup";
     split_memory(g, o, s, split_queries(g, a, condition, conditions));
     if (o->shared_bytes > target->shared_bytes)
         return "its sums need more workgroup memory than the target has";

@@ -33,6 +33,9 @@ typedef struct AttentionSplit {
     Dim bytes;    // of workspace: [parts, all_rows, record] f32
 } AttentionSplit;
 
+// Invocations of a workgroup of the second dispatch, and parts that it takes in a round.
+enum { JOIN_LOCAL = 256, JOIN_UNROLL = 4 };
+unsigned attention_join_parts(const AttentionSplit *layout);
 // NULL, or why the schedule cannot be lowered. Workspace is for rows within the conditions.
 const char *attention_split(Graph *g, NodeId fused, const Schedule *s, const Target *target,
                             const Condition *condition, uint32_t conditions, AttentionSplit *out);

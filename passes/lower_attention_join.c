@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-enum { JOIN_UNROLL = 4 };
-
 typedef struct Join {
     Attention a;
     Lower *l;
@@ -118,7 +116,7 @@ static void join_store(Join *j, JoinSum sum) {
 bool lower_attention_join(const Lower *first, const AttentionSplit *layout) {
     Join *j = arena_alloc(first->arena, sizeof *j);
     Lower *l = j->l = arena_alloc(first->arena, sizeof *l);
-    const Schedule schedule = {.local = first->schedule->local};
+    const Schedule schedule = {.local = JOIN_LOCAL};
     *l = lower_begin_next(first, "join", &schedule);
     if (!attention_begin(&j->a, l)) return false;
     KBuilder *b = l->b;

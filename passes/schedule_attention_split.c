@@ -1,6 +1,7 @@
 // Candidates of form "split" of family "attention": for few queries, whose tiles of rows would
-// leave most of the device idle. The cost is cycles of one compute unit, fitted to an H200: what
-// must be read, the products, what a workgroup waits, and the second dispatch.
+// leave most of the device idle. The cost is cycles of one compute unit, fitted to an H200
+// (2026-11-30): what must be read, what a subgroup does with its keys one after the other, the
+// rounds of the second dispatch over the parts.
 #include "passes/attention_split.h"
 #include "passes/schedule.h"
 
@@ -8,11 +9,12 @@
 #include <string.h>
 
 enum {
-    SPLIT_QUERIES = 4,  // more queries than this fill tiles of rows better
-    SPLIT_KEYS = 256,   // with fewer keys the second dispatch costs more than is won
-    SPLIT_START = 2500, // cycles of a workgroup
-    SPLIT_JOIN = 4000,  // of the second dispatch
-    SPLIT_PRODUCTS = 90 // multiply-adds a cycle
+    SPLIT_QUERIES = 4,   // more queries than this fill tiles of rows better
+    SPLIT_KEYS = 256,    // with fewer keys the second dispatch costs more than is won
+    SPLIT_START = 14800, // cycles of both dispatches
+    SPLIT_ROUND = 1100,  // of a round of the second
+    SPLIT_PRODUCTS = 10, // of a subgroup's products a cycle
+    SPLIT_TOGETHER = 512 // invocations that a unit holds
 };
 
 typedef struct SplitSite {
@@ -34,12 +36,13 @@ static void split_candidate(SplitSite *c, Schedule s) {
     double columns = (double)c->shape.size + c->shape.value_size;
     double groups = c->key_heads * ceil(c->rows / s.tile_m) * ceil(c->keys / s.tile_n);
     DType dtype = graph_value(g, c->shape.k)->type.dtype;
-    double bytes = s.tile_n * columns * dtype_bytes(dtype) / schedule_memory_rate(site);
+    double bytes = groups * s.tile_n * columns * dtype_bytes(dtype);
     double wasted = (double)layout.reads * s.lanes * layout.k.vec / c->shape.size;
-    double products = s.tile_n * columns * s.tile_m / SPLIT_PRODUCTS * wasted;
-    double each = ceil(groups / units);
-    double cost = SPLIT_START + each * fmax(bytes, products) + SPLIT_JOIN;
-    cost += c->keys / s.tile_n * 8; // parts that the second dispatch reads
+    double products = layout.keys * columns * s.tile_m / SPLIT_PRODUCTS * wasted;
+    double waves = ceil(groups * s.local / units / SPLIT_TOGETHER);
+    double rounds = ceil(ceil(c->keys / s.tile_n) / attention_join_parts(&layout));
+    double cost = SPLIT_START + rounds * SPLIT_ROUND;
+    cost += fmax(waves * products, bytes / units / schedule_memory_rate(site));
     const char *why = arena_printf(site->arena, "%.0f workgroups, %u keys for %u rows each", groups,
                                    s.tile_n, s.tile_m);
     Candidate candidate = {.schedule = s, .cost = cost, .why = why, .guard = c->guard};
@@ -80,7 +83,7 @@ bool schedule_attention_split(ScheduleSite *site) {
     uint32_t before = site->list.len;
     Schedule s = {.form = "split", .subgroup = target->subgroup_size};
     s.tile_m = c.rows < SPLIT_ROWS_MAX ? (uint32_t)c.rows : SPLIT_ROWS_MAX;
-    for (s.local = 64; s.local <= 256; s.local *= 2)
+    for (s.local = 64; s.local <= 512; s.local *= 2)
         for (s.tile_n = 32; s.tile_n <= 256; s.tile_n *= 2)
             for (s.lanes = 4; s.lanes <= 32; s.lanes *= 2) split_candidate(&c, s);
     return site->list.len > before && !c.guard.conditions;

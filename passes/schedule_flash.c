@@ -1,9 +1,10 @@
 // Candidates of form "coop" of family "attention".
 //
-// The cost is cycles of one compute unit. Its numbers were fitted to an H200: products at the
-// fragments' rate, the reading of fragments from workgroup memory (each subgroup reads all keys and
-// values, so the more rows it has, the better), exponentials, and what every tile and every
-// workgroup waits. A unit runs as many workgroups at a time as its registers and memory hold.
+// The cost is cycles of one compute unit. Its numbers were fitted to an H200 (2026-11-30): products
+// at the fragments' rate, the reading of fragments from workgroup memory (each subgroup reads all
+// keys and values, so the more rows it has, the better), exponentials, bytes from memory, and what
+// each subgroup does once a tile: maxima and the shrinking of sums. Doing that only where a maximum
+// has moved gains where all rows see all keys, and costs more than it gains where they are cut.
 #include "passes/attention_coop.h"
 #include "passes/build.h"
 #include "passes/schedule.h"
@@ -12,11 +13,15 @@
 
 enum {
     FLASH_RATE = 1160,     // multiply-adds of 16-bit fragments a cycle
-    FLASH_READ = 150,      // bytes of fragments read a cycle
-    FLASH_POWERS = 22,     // scores a cycle
-    FLASH_BYTES = 60,      // read from memory a cycle
-    FLASH_WAIT = 250,      // of a tile
-    FLASH_START = 2500,    // of a workgroup
+    FLASH_READ = 250,      // bytes of fragments read a cycle
+    FLASH_POWERS = 40,     // scores a cycle
+    FLASH_BYTES = 200,     // from memory a cycle
+    FLASH_SUBGROUP = 35,   // of a subgroup in a tile; and for each 16 rows by 64 columns of sums:
+    FLASH_SUMS = 30,       // what is always done
+    FLASH_SHRINK = 28,     // sums shrink every time
+    FLASH_BRANCH = 50,     // sums shrink where they must, rows are cut
+    FLASH_WAIT = 150,      // of a tile alone on its unit
+    FLASH_START = 4000,    // of a workgroup
     FLASH_REGISTERS = 250, // of an invocation
     FLASH_FILE = 65536,    // registers of a unit
     FLASH_SHARED = 228 * 1024
@@ -27,7 +32,7 @@ typedef struct FlashSite {
     FlashShape shape;
     FragmentShape fragment;
     double heads, rows, keys;
-    bool causal;
+    bool cut; // by causal masks or a window
 } FlashSite;
 
 static unsigned flash_registers(const FlashSite *f, const Schedule *s) {
@@ -42,10 +47,13 @@ static unsigned flash_registers(const FlashSite *f, const Schedule *s) {
 static double flash_tile_cost(const FlashSite *f, const Schedule *s) {
     const AttentionShape *a = &f->shape.attention;
     double columns = (double)(a->size + a->value_size), warps = (double)s->local / s->subgroup;
-    double cells = (double)s->tile_m * s->tile_n;
-    double scores = cells / FLASH_POWERS * (a->mask ? 4 : 1);
-    scores += s->tile_n * columns * 2 / FLASH_BYTES;
-    return cells * columns / FLASH_RATE + warps * s->tile_n * columns * 2 / FLASH_READ + scores;
+    double cells = (double)s->tile_m * s->tile_n, bytes = s->tile_n * columns * 2;
+    double sums = s->warp_m / 16.0 * a->value_size / 64.0;
+    double each = FLASH_SUMS + (!s->lazy ? FLASH_SHRINK : f->cut ? FLASH_BRANCH : 0);
+    // Later stages were slower in every case measured.
+    double work = cells * columns / FLASH_RATE * (1 + 0.02 * (s->stages - 1));
+    return work + warps * bytes / FLASH_READ + cells / FLASH_POWERS * (a->mask ? 4 : 1) +
+           bytes / FLASH_BYTES + warps * (FLASH_SUBGROUP + sums * each);
 }
 
 static void flash_candidate(FlashSite *f, Schedule s) {
@@ -57,10 +65,10 @@ static void flash_candidate(FlashSite *f, Schedule s) {
                            floor(FLASH_SHARED / (shared + 1024)));
     if (together < 1) together = 1;
     double tiles = ceil(f->keys / s.tile_n), groups = f->heads * ceil(f->rows / s.tile_m);
-    if (f->causal) tiles = 0.5 * tiles + 1;
+    if (f->cut) tiles = 0.5 * tiles + 1;
     double units = site->target->compute_units ? site->target->compute_units : 8;
     double each = ceil(groups / units), busy = flash_tile_cost(f, &s);
-    if (f->causal && groups > units) each = groups / units; // small ones fill the gaps
+    if (f->cut && groups > units) each = groups / units; // small ones fill the gaps
     double at_once = fmin(together, each);
     double tile = fmax(at_once * busy, busy + FLASH_WAIT);
     double cost = each / at_once * (FLASH_START + tiles * tile);
@@ -106,7 +114,8 @@ void schedule_flash(ScheduleSite *site) {
     const AttentionShape *a = &f.shape.attention;
     f.heads = schedule_size(site, a->heads);
     f.rows = schedule_size(site, a->rows), f.keys = schedule_size(site, a->keys);
-    f.causal = build_attr(graph_node(g, a->node), "is_causal")->i;
+    const Node *node = graph_node(g, a->node);
+    f.cut = build_attr(node, "is_causal")->i || build_attr(node, "window")->present;
     Schedule s = {.form = "coop",
                   .subgroup = fragment_layout_lanes(f.shape.layout),
                   .frag_m = f.fragment.m,

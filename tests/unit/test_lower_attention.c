@@ -29,8 +29,16 @@ typedef struct Form {
 
 static const Form flash[] = {FLASH(1, 0, 32, 1), FLASH(1, 1, 16, 2), FLASH(2, 0, 16, 1),
                              FLASH(2, 1, 32, 1), FLASH(3, 0, 16, 1), FLASH(3, 1, 32, 2)};
-static const Form simt[] = {{"portable", {.form = "simt", .local = 64, .tile_m = 8, .tile_n = 16}},
-                            {"h200", {.form = "simt", .local = 64, .tile_m = 16, .tile_n = 8}}};
+#define SIMT(target_, local_, rows_, keys_, reg_m_, reg_n_, columns_)                              \
+    {                                                                                              \
+        (target_), {                                                                               \
+            .form = "simt", .local = (local_), .tile_m = (rows_), .tile_n = (keys_),               \
+            .tile_k = (columns_), .reg_m = (reg_m_), .reg_n = (reg_n_)                             \
+        }                                                                                          \
+    }
+static const Form simt[] = {
+    SIMT("portable", 64, 32, 32, 4, 4, 8), SIMT("h200", 64, 8, 16, 1, 2, 32),
+    SIMT("portable", 32, 1, 32, 1, 1, 16), SIMT("h200", 32, 32, 12, 4, 3, 40)};
 #define SPLIT(target_, subgroup_, local_, keys_, rows_, lanes_)                                    \
     {                                                                                              \
         (target_), {                                                                               \
@@ -124,9 +132,11 @@ static void splits(void **state) {
 static void scalars(void **state) {
     (void)state;
     for (unsigned c = 0; c < HALVES; c++)
-        for (unsigned i = 0; i < 4; i++) check(&halves[c], &simt[i % 2], lengths[i], 2e-3);
+        for (unsigned i = 0; i < 4; i++)
+            check(&halves[c], &simt[(c + i) % SIMT_FORMS], lengths[i], 2e-3);
     for (unsigned c = 0; c < FLOATS; c++)
-        for (unsigned i = 0; i < 4; i++) check(&floats[c], &simt[i % 2], lengths[i], 2e-5);
+        for (unsigned i = 0; i < 4; i++)
+            check(&floats[c], &simt[(c + i) % SIMT_FORMS], lengths[i], 2e-5);
 }
 
 static void bf16(void **state) {
