@@ -86,6 +86,8 @@ static void compile(DeviceModel *m, const DeviceOptions *options, Text *package)
     settings.passes.disable = options->disable;
     settings.passes.strict_rounding = options->strict;
     settings.passes.winograd = options->winograd;
+    settings.math = options->math;
+    settings.family = options->family, settings.schedule = options->schedule;
     Diags *own = m->diags;
     bool good = pipeline_open(&pipeline, &settings, &target);
     m->diags = pipeline.diags;
@@ -202,13 +204,25 @@ static void bind(DeviceModel *m) {
 
 // ---- opening ---------------------------------------------------------------------------------
 
+static void device_need(const DeviceModel *m) {
+    AdeptError error = {0};
+    if (!device) expect_ok(m, adept_device_open(NULL, &device, &error), "no device", &error);
+}
+
+const Target *device_check_target(void) {
+    static Target target;
+    device_need(&(DeviceModel){.name = "target", .text = ""});
+    target_of_device(device, &target);
+    return &target;
+}
+
 DeviceModel *device_model_open(const char *name, const char *text, const DeviceOptions *options) {
     static const DeviceOptions defaults = {0};
     DeviceModel *m = memory_or_exit(calloc(1, sizeof *m));
     AdeptError error = {0};
     if (!options) options = &defaults;
     *m = (DeviceModel){.name = name, .text = text, .strict = options->strict};
-    if (!device) expect_ok(m, adept_device_open(NULL, &device, &error), "no device", &error);
+    device_need(m);
     Text package = {0};
     compile(m, options, &package);
     m->diags = diags_create();

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "ir/eval.h"
+#include "ir/plan.h"
 
 // How far from the evaluator's value an element may be: the sum of
 typedef struct Bound {
@@ -22,9 +23,15 @@ typedef struct DeviceOptions {
     const char *disable;  // passes left out, "a,b", or NULL
     bool strict;          // --strict-rounding
     const char *winograd; // --winograd, or NULL
+    const char *math;     // --math, or NULL
+    const char *family;   // with schedule, as in CompileOptions
+    const Schedule *schedule;
 } DeviceOptions;
 
 typedef struct DeviceModel DeviceModel;
+
+// The device's profile.
+const Target *device_check_target(void);
 
 // Compiles and loads; options may be NULL.
 DeviceModel *device_model_open(const char *name, const char *text, const DeviceOptions *options);
@@ -55,6 +62,9 @@ void reference_close(Reference *reference);
 //   turn   angles in -2^17..2^17, half of them in -32..32
 //   pos    positive numbers of all magnitudes
 //   wide   numbers of magnitudes 2^-6..2^6, products of which an f16 holds
+//   far    numbers of magnitudes 2^-60..2^60
+//   span   numbers of magnitudes 2^-14..2^14, 28 binades
+//   rest   -1..1, two of three 0
 //   pairs  each number twice, as elements 2 i and 2 i + 1
 //   cancel likewise, the second negative and, of floats, larger by 2^-6
 //   near   -10..10

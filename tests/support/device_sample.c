@@ -52,6 +52,12 @@ static double sample_float(const char *name, DType dtype, uint64_t hash) {
     if (begins(name, "bits")) return any_bits(dtype, hash);
     if (begins(name, "turn")) return unit(hash) * (hash & 1 ? 0x1p17 : 32);
     if (begins(name, "pos")) return size;
+    if (begins(name, "far")) return ldexp(unit(hash), (int)(hash % 121) - 60);
+    if (begins(name, "span")) {
+        double one = ldexp(1 + (double)(hash >> 44) * 0x1p-21, (int)(hash % 28) - 14);
+        return hash >> 40 & 1 ? -one : one;
+    }
+    if (begins(name, "rest")) return hash % 3 ? 0 : unit(hash);
     if (begins(name, "wide")) return ldexp(unit(hash), (int)(hash % 13) - 6);
     if (begins(name, "near")) return unit(hash) * 10;
     if (begins(name, "unit")) return unit(hash);

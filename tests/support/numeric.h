@@ -17,7 +17,7 @@ typedef VEC(NumericModel) NumericList;
 // Each appends its family's models; all they point to is the arena's or constant.
 typedef void NumericFamily(Arena *arena, NumericList *out);
 NumericFamily numeric_maps, numeric_rows, numeric_contracts, numeric_windows, numeric_moves,
-    numeric_programs, numeric_indices, numeric_resample, numeric_attention;
+    numeric_programs, numeric_indices, numeric_resample, numeric_attention, numeric_planes;
 
 // A row of most tables: a model for each dtype that it names, "$T" in the text. One bound serves
 // all outputs. The text begins after the first line, which is made.

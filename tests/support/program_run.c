@@ -66,6 +66,13 @@ double program_sample(const Graph *g, ValueId value, const int64_t *symbols, int
     return number_cast(dtype, (2 * unit - 1) * (scale ? scale : 2));
 }
 
+static double run_sample(const Run *run, ValueId value, const int64_t *symbols, int64_t element) {
+    const Value *v = graph_value(run->g, value);
+    if (!run->check->bound)
+        return program_sample(run->g, value, symbols, element, run->check->scale);
+    return device_sample(v->name, v->type.dtype, run->check->seed, element);
+}
+
 static int64_t run_eval(const Run *run, Dim dim) {
     int64_t value = 0;
     assert_true(dim_eval(run->g->dims, dim, run->symbols, &value));
@@ -101,10 +108,9 @@ static void run_fill(Run *run, ValueId value, unsigned depth, const Node **repea
     DType dtype = graph_value(run->g, value)->type.dtype;
     int64_t at = run_eval(run, place->offset), elements = run_elements(run, value);
     for (int64_t i = 0; i < elements; i++) {
-        double number = node->op == OP_STATE ? node->decl->fill
-                        : node->op == OP_CONST
-                            ? node->decl->const_data[i]
-                            : program_sample(run->g, value, run->symbols, i, run->check->scale);
+        double number = node->op == OP_STATE   ? node->decl->fill
+                        : node->op == OP_CONST ? node->decl->const_data[i]
+                                               : run_sample(run, value, run->symbols, i);
         uint8_t *byte = block->data + at + i * dtype_bytes(dtype);
         number_store(dtype, number, byte);
         for (unsigned b = 0; b < dtype_bytes(dtype); b++) {
@@ -227,29 +233,34 @@ static uint32_t run_steps(Run *run, const PlanStep *steps, const LoweredStep *lo
     return at;
 }
 
-typedef struct Reference {
+typedef struct RunReference {
     Run *run;
-} Reference;
+    bool magnitudes; // of the numbers, for the sizes of sums
+} RunReference;
 
 static bool reference_fetch(void *user, ValueId source, const int64_t *symbols, Tensor *out) {
-    Run *run = ((Reference *)user)->run;
+    Run *run = ((RunReference *)user)->run;
     const Node *node = graph_node(run->g, graph_value(run->g, source)->node);
     for (int64_t i = 0; i < out->elements; i++)
-        out->data[i] = node->op == OP_STATE
-                           ? node->decl->fill
-                           : program_sample(run->g, source, symbols, i, run->check->scale);
+        out->data[i] =
+            node->op == OP_STATE ? node->decl->fill : run_sample(run, source, symbols, i);
+    for (int64_t i = 0; ((RunReference *)user)->magnitudes && i < out->elements; i++)
+        out->data[i] = fabs(out->data[i]);
     return true;
 }
 
 static void compare(const Run *run, const char *name, DType dtype, const uint8_t *data,
-                    const uint8_t *written, int64_t at, const Tensor *expected) {
+                    const uint8_t *written, int64_t at, const Tensor *expected,
+                    const Tensor *sums) {
     for (int64_t i = 0; i < expected->elements; i++) {
         int64_t byte = at + i * dtype_bytes(dtype);
         double got = number_load(dtype, data + byte), want = expected->data[i];
         if (!(written[byte / 8] >> byte % 8 & 1))
             fail_msg("%s[%lld] not written", name, (long long)i);
         bool same = got == want || (isnan(got) && isnan(want));
-        if (!same && dtype_is_float(dtype))
+        if (sums)
+            same = bound_holds(run->check->bound, dtype, got, want, sums->data[i]);
+        else if (!same && dtype_is_float(dtype))
             same = fabs(got - want) <= run->check->tolerance * (1 + fabs(want));
         if (same) continue;
         Text text = {0};
@@ -261,14 +272,14 @@ static void compare(const Run *run, const char *name, DType dtype, const uint8_t
 
 static void reference_store(void *user, ValueId source, const int64_t *symbols,
                             const Tensor *state) {
-    Run *run = ((Reference *)user)->run;
+    Run *run = ((RunReference *)user)->run;
     const Placement *place = plan_placement(run->plan, source);
     int64_t at;
     assert_non_null(place);
     assert_true(dim_eval(run->g->dims, place->offset, symbols, &at));
     const Block *block = &run->block[BUF_STATE][0];
     compare(run, graph_value(run->g, source)->name, state->dtype, block->data, block->written, at,
-            state);
+            state, NULL);
 }
 
 // Units share the staging block: each gets its weights there just before it runs.
@@ -286,13 +297,12 @@ static void run_units(Run *run) {
     }
 }
 
-static void run_compare(Run *run) {
-    Diags *diags = diags_create();
-    Reference reference = {run};
+static Eval *run_reference(Run *run, bool magnitudes, RunReference *reference, Diags *diags) {
+    *reference = (RunReference){run, magnitudes};
     EvalOptions options = {.symbols = run->check->symbols,
                            .fetch = reference_fetch,
-                           .store = reference_store,
-                           .user = &reference,
+                           .store = magnitudes ? NULL : reference_store,
+                           .user = reference,
                            .strict_rounding = run->check->strict};
     Eval *eval = eval_create(run->g, &options, diags);
     if (!eval || !eval_run(eval)) {
@@ -300,13 +310,22 @@ static void run_compare(Run *run) {
         diags_render(diags, &text);
         fail_msg("%s", text.data ? text.data : "no evaluation");
     }
+    return eval;
+}
+
+static void run_compare(Run *run) {
+    Diags *diags = diags_create();
+    RunReference plain, sizes;
+    Eval *eval = run_reference(run, false, &plain, diags);
+    Eval *sums = run->check->bound ? run_reference(run, true, &sizes, diags) : NULL;
     for (uint32_t i = 0; i < run->g->outputs.len; i++) {
         const Tensor *expected = eval_output(eval, i);
         const Block *block = &run->block[BUF_OUTPUT][i];
         compare(run, run->g->outputs.at[i].name, expected->dtype, block->data, block->written, 0,
-                expected);
+                expected, sums ? eval_output(sums, i) : NULL);
     }
     eval_destroy(eval);
+    eval_destroy(sums);
     diags_destroy(diags);
 }
 

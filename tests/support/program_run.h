@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ir/program.h"
+#include "tests/support/device_check.h"
 
 typedef struct ProgramCheck {
     const char *target;     // built-in profile
@@ -14,6 +15,10 @@ typedef struct ProgramCheck {
         *plant[2];     // a planted fault: the first text is replaced by the second in all kernels
     const char *finds; // what the interpreter then reports; NULL: nothing is planted
     Schedule *force;   // taken instead of the chosen schedule of the first step, or NULL
+    // Not NULL: numbers are those of device_sample for the names and the seed, and elements of
+    // outputs are held to this in place of tolerance.
+    const Bound *bound;
+    uint64_t seed;
 } ProgramCheck;
 
 // Plans, lowers, verifies, runs and compares all outputs and states; on any difference or fault the
