@@ -110,6 +110,29 @@ static const NumericCase cases[] = {
      "w = v * g\n"
      "output a = linear(x, w); output c = x @ (u.T * 0.5 + 1.0)\n",
      {.sums = 600, .rounds = 1}},
+    {"matmul at edges",
+     "f32 f16 bf16",
+     EDGE_SIZES,
+     "dim N in 1..=200; dim M in 1..=200; dim K in 1..=200\n"
+     "input wide_x : [N, K] $T; input wide_y : [K, M] $T; input wide_z : [K, N] $T\n"
+     "output a = matmul(wide_x, wide_y, dtype=f32)\n"
+     "output b = matmul(wide_z.T, wide_y, dtype=f32) * 0.5\n",
+     {SUMS}},
+    {"matmul of sums that cancel",
+     "f32 f16 bf16",
+     EDGE_SIZES,
+     "dim N in 1..=200; dim M in 1..=200; dim K in 1..=200\n"
+     "input cancel_x : [N, 2 * K] $T; input pairs_y : [M, 2 * K] $T\n"
+     "output a = linear(cancel_x, pairs_y); output b = relu(cancel_x @ pairs_y.T + 1.0)\n",
+     {SUMS}},
+    {"matmul of bytes at edges",
+     "i8 u8",
+     EDGE_SIZES,
+     "dim N in 1..=200; dim M in 1..=200; dim K in 1..=200\n"
+     "input any_x : [N, K] $T; input any_y : [K, M] $T; input any_z : [M, 2 * K] $T\n"
+     "input cancel_x : [N, 2 * K] $T\n"
+     "output a = matmul(any_x, any_y); output b = matmul(cancel_x, any_z.T)\n",
+     {EXACT}},
     {"matmul of special values",
      "f32",
      "1 1 1; 7 5 1; 9 3 2; 33 20 3; 3 65 5; 65 17 17",

@@ -122,6 +122,53 @@ static void plain(void **state) {
     }
 }
 
+static void check_edge(const Schedule *form, const char *x_shape, const char *y_shape, bool turned,
+                       const int64_t *at) {
+    Graph *g = begin();
+    ValueId x = make_input(g, "x", x_shape), y = make_input(g, "y", y_shape);
+    NodeId fused = graph_begin_fused(g, "k", "contract", false);
+    if (turned) y = make_view(g, OP_TRANSPOSE, "a=0, b=1", y);
+    finish(g, fused, contract(g, NULL, x, y));
+    for (unsigned i = 0; i < 3; i++) {
+        Schedule copy = *form;
+        ProgramCheck check = {
+            .target = "h200", .symbols = &at[i], .tolerance = 3e-6, .scale = 1, .force = &copy};
+        program_check(g, &check);
+    }
+    graph_destroy(g);
+}
+
+// Tiles that a device gets, with M, N and K one short of them, whole, and one more.
+static void edges_of_large_tiles(void **state) {
+    (void)state;
+    static const unsigned shapes[][6] = {{128, 128, 128, 8, 16, 8}, {64, 64, 64, 8, 8, 8},
+                                         {128, 64, 64, 16, 8, 4},   {256, 64, 64, 32, 4, 4},
+                                         {64, 32, 64, 9, 4, 8},     {128, 128, 64, 18, 8, 8}};
+    char x[40], y[40];
+    for (unsigned i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        const unsigned *t = shapes[i];
+        Schedule form = {.form = "simt",
+                         .local = t[0],
+                         .tile_m = t[1],
+                         .tile_n = t[2],
+                         .tile_k = t[3],
+                         .reg_m = t[4],
+                         .reg_n = t[5],
+                         .vec = 4,
+                         .stages = 2,
+                         .unroll = 2};
+        int64_t m = t[1], n = t[2], k = t[3];
+        snprintf(x, sizeof x, "[N, %u] f32", 4 * (t[3] / 4) + 4);
+        snprintf(y, sizeof y, "[%u, 12] f32", 4 * (t[3] / 4) + 4);
+        check_edge(&form, x, y, true, (int64_t[]){m - 1, m, m + 1});
+        snprintf(x, sizeof x, "[12, %u] f32", t[3]);
+        snprintf(y, sizeof y, "[N, %u] f32", t[3]);
+        check_edge(&form, x, y, false, (int64_t[]){n - 1, n, n + 1});
+        check_edge(&form, "[9, N] f32", "[N, 20] f32", true, (int64_t[]){k - 1, k, k + 1});
+        check_edge(&form, "[9, N] f32", "[20, N] f32", false, (int64_t[]){2 * k - 1, 2 * k, 1});
+    }
+}
+
 static void transposed_operands(void **state) {
     (void)state;
     Graph *g = begin();
@@ -304,6 +351,7 @@ static void schedules_that_do_not_fit(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain),
+        cmocka_unit_test(edges_of_large_tiles),
         cmocka_unit_test(transposed_operands),
         cmocka_unit_test(batches_and_axes),
         cmocka_unit_test(epilogue_and_prologue),
