@@ -104,16 +104,18 @@ static double simt_work(const SimtSite *c, const Schedule *s) {
     if (!simt_whole(c, s)) work += 4 * words;
     if (s->stages > 1 && simt_registers(c, s) > SIMT_FULL) work *= 1.3;
     if (s->stages > 1 && words > SIMT_WORDS) work *= 1 + 0.05 * (words - SIMT_WORDS);
+    if (s->stages <= 1 && words > 24) work *= 1 + 0.02 * (words - 24);
     return work;
 }
 
-// Cycles of a tile of K while `together` workgroups share a unit.
+// Cycles of a tile of K while `together` workgroups share a unit, whose four schedulers take warps
+// of 32 in turn.
 static double simt_tile(const SimtSite *c, const Schedule *s, double together) {
-    double own = simt_work(c, s) * s->local / 128.0;
+    double work = simt_work(c, s), warps = s->local / 32.0;
     double bytes = 4.0 * s->tile_k * (s->tile_m + s->tile_n);
-    double all = together * fmax(own, bytes / SIMT_NEAR);
+    double all = fmax(work * ceil(together * warps / 4), together * bytes / SIMT_NEAR);
     if (s->stages > 1) return hypot(all, SIMT_WAIT / together);
-    return 1.15 * fmax(all, own + SIMT_WAIT);
+    return 1.15 * fmax(all, work * ceil(warps / 4) + SIMT_WAIT);
 }
 
 static double simt_parts(const Schedule *s) {
