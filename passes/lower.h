@@ -129,6 +129,9 @@ void lower_bind(Lower *l, ValueId value, KVal known); // at every point from now
 const LowerView *lower_view(Lower *l, ValueId value, const Space *space);
 // Stores a result of the fused node, or what an update node inside it writes.
 void lower_result(Lower *l, ValueId result, Point *point);
+// The value where nothing but a store as its dtype follows, which rounds: a cast at its end, or
+// before maps that rounding passes through (relu, clip), is left to that.
+KVal lower_to_store(Lower *l, ValueId value, Point *point);
 ValueId lower_stored(Lower *l, ValueId result); // what that writes
 
 // lower_scalar.c: one application of a map op to operands (0: absent).

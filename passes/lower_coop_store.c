@@ -75,7 +75,7 @@ static KVal store_mapped(Coop *c, ValueId stored, KVal sum) {
         for (unsigned a = 0; a < 3; a++) point.index[a] = k_i32(b, 0);
         KVal own = contract_result(l, &c->shape.contract, k_frag_extract(b, sum, i));
         point_set(l, &point, c->shape.contract.result, own);
-        out = k_frag_insert(b, out, i, lower_value(l, stored, &point));
+        out = k_frag_insert(b, out, i, lower_to_store(l, stored, &point));
     }
     return out;
 }

@@ -1,6 +1,7 @@
 // Values of a fused region at one point: map nodes become scalar code, operands from memory become
 // loads through their views, sources become constants.
 #include "passes/lower.h"
+#include "ir/number.h"
 #include "passes/build.h"
 #include "passes/lower_shape.h"
 
@@ -325,8 +326,60 @@ ValueId lower_stored(Lower *l, ValueId result) {
     return source;
 }
 
+// A number that the dtype holds exactly.
+static bool expr_is_exact(const Lower *l, ValueId value, DType dtype) {
+    const Graph *g = l->graph;
+    const Node *node = graph_node(g, graph_value(g, value)->node);
+    if (!graph_is_literal(g, value) || build_attr(node, "value")->is_size) return false;
+    const Attr *attr = build_attr(node, "value");
+    double number = attr->is_float ? attr->f : (double)attr->i;
+    return number_cast(dtype, number) == number;
+}
+
+// Whether rounding before the map is rounding behind it.
+static bool expr_lets_round(const Lower *l, const Node *node, DType dtype) {
+    if (node->op == OP_RELU || node->op == OP_NEGATIVE || node->op == OP_ABS) return true;
+    if (node->op != OP_CLIP && node->op != OP_MAXIMUM && node->op != OP_MINIMUM) return false;
+    for (uint32_t i = 1; i < node->operands; i++)
+        if (node->operand[i] && !expr_is_exact(l, node->operand[i], dtype)) return false;
+    return true;
+}
+
+// The node of a map that is computed in the kernel, where its value is used as it is.
+static const Node *expr_map_of(const Lower *l, ValueId value) {
+    if (!lower_is_inner(l, value)) return NULL;
+    const Node *node = graph_node(l->graph, graph_value(l->graph, value)->node);
+    return node->kind == NODE_OP && op_info(node->op)->class == OC_MAP ? node : NULL;
+}
+
+KVal lower_to_store(Lower *l, ValueId value, Point *point) {
+    DType dtype = graph_value(l->graph, value)->type.dtype;
+    const Node *chain[8], *node;
+    uint32_t count = 0;
+    ValueId at = value;
+    bool rounds = dtype == DT_F16 || dtype == DT_BF16;
+    while (rounds && count < 8 && (node = expr_map_of(l, at)) && node->op != OP_CAST &&
+           !l->plan->strict_rounding && expr_lets_round(l, node, dtype)) {
+        chain[count++] = node;
+        at = node->operand[0];
+    }
+    node = rounds ? expr_map_of(l, at) : NULL;
+    if (!node || node->op != OP_CAST) return lower_value(l, value, point);
+    if (graph_value(l->graph, node->operand[0])->type.dtype != DT_F32)
+        return lower_value(l, value, point);
+    KVal result = lower_value(l, node->operand[0], point);
+    while (count-- > 0) {
+        KVal operand[3] = {result};
+        for (uint32_t i = 1; i < chain[count]->operands && i < 3; i++)
+            if (chain[count]->operand[i])
+                operand[i] = lower_value(l, chain[count]->operand[i], point);
+        result = lower_scalar(l, chain[count], dtype, dtype, operand);
+    }
+    return result;
+}
+
 void lower_result(Lower *l, ValueId result, Point *point) {
     const View *view = expr_store(l, result, point->space);
-    KVal value = lower_value(l, lower_stored(l, result), point);
+    KVal value = lower_to_store(l, lower_stored(l, result), point);
     if (!l->failed) lower_store(l, result, view, point, value);
 }
