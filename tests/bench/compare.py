@@ -3,7 +3,8 @@
 
 usage: compare.py ADEPT [--only GROUP,..] [--quick] [--device D] [--csv FILE] [--svg FILE] [--dry]
 
-Groups: gemm linear conv attention rows nets decoder (default: all). --quick: a few cases of each.
+Groups: gemm linear conv attention rows nets decoder (default: all), and reach: the cases that the
+project has goals for, in one run of a few minutes. --quick: a few cases of each.
 --dry: tiny shapes and no PyTorch, to see that the driver and Adept understand each other.
 
 Both sides are timed the same way: GPU timestamps around several launches (200 us at least; 1 ms of
@@ -47,7 +48,7 @@ VISION = [("resnet50", "resnet50/resnet50.adp", (1, 32)),
           ("mobilenet_v2", "mobilenet/mobilenet_v2.adp", (1, 32)),
           ("mobilenet_v3_large", "mobilenet/mobilenet_v3.adp", (1, 32)),
           ("vit_b_16", "vit/vit.adp", (1, 32))]
-ROWS = ("map", "softmax", "layer_norm", "rms_norm", "transpose")
+ROWS = ("map", "slice", "softmax", "layer_norm", "rms_norm", "transpose", "transpose_map")
 PEER_MODES = {"f32": ("fp32", "tf32"), "f16": ("fp16",), "bf16": ("bf16",), "i8": ("int8",)}
 
 
@@ -98,8 +99,8 @@ def torch_mode(mode):
     torch.backends.cudnn.allow_tf32 = mode == "tf32"
 
 
-def sets_for(bytes_of_one):
-    return max(1, min(64, math.ceil(SET_BYTES / bytes_of_one)))
+def sets_for(bytes_of_one, warm=False):
+    return 1 if warm else max(1, min(64, math.ceil(SET_BYTES / bytes_of_one)))
 
 
 def elapsed(graph):
@@ -154,25 +155,35 @@ def random(shape, dtype):
     return torch.randn(shape, device="cuda", dtype=torch.float32).to(dtype)
 
 
-def peer_matmul(shape, mode):
+def peer_matmul(shape, mode, warm=False, epilogue="none"):
     m, n, k = shape
     dtype = torch_dtype(mode)
     torch_mode(mode)
+    functional = torch.nn.functional
     size = torch.empty((), dtype=dtype).element_size()
-    count = sets_for((m * k + n * k + m * n) * size)
+    count = sets_for((m * k + n * k + m * n) * size, warm)
     a = [random((m, k), dtype) for _ in range(count)]
     b = [random((n, k), dtype) for _ in range(count)]
+    bias = random((n,), dtype) if epilogue.startswith("bias") else None
+    other = [random((n, k) if epilogue == "gate" else (m, n), dtype) for _ in range(count)] \
+        if epilogue in ("gate", "bias_residual") else None
     if mode == "int8":
-        calls = [lambda i=i: torch._int_mm(a[i], b[i].t()) for i in range(count)]
+        work = lambda x, w, o: torch._int_mm(x, w.t())
     else:
-        calls = [lambda i=i: torch.nn.functional.linear(a[i], b[i]) for i in range(count)]
-    us = peer_time(calls)
+        work = {"none": lambda x, w, o: functional.linear(x, w),
+                "bias": lambda x, w, o: functional.linear(x, w, bias),
+                "bias_gelu": lambda x, w, o: functional.gelu(functional.linear(x, w, bias)),
+                "bias_residual": lambda x, w, o: functional.linear(x, w, bias) + o,
+                "gate": lambda x, w, o: functional.silu(functional.linear(x, w)) *
+                                        functional.linear(x, o)}[epilogue]
+    us = peer_time([lambda i=i: work(a[i], b[i], other and other[i]) for i in range(count)])
+    if epilogue != "none":
+        return us, None
     rows = slice(0, 16)
-    error = relative(calls[0]()[rows], a[0][rows].double() @ b[0].double().t())
-    return us, error
+    return us, relative(work(a[0], b[0], None)[rows], a[0][rows].double() @ b[0].double().t())
 
 
-def peer_conv(shape, mode):
+def peer_conv(shape, mode, last=False):
     n, c, hw, o, k, s = shape
     dtype = torch_dtype(mode)
     torch_mode(mode)
@@ -183,6 +194,8 @@ def peer_conv(shape, mode):
     w = [(random((o, c, k, k), torch.float32) / (c * k * k) ** 0.5).to(dtype)
          for _ in range(count)]
     conv = torch.nn.functional.conv2d
+    if last:  # channels last
+        x, w = ([t.to(memory_format=torch.channels_last) for t in list] for list in (x, w))
     calls = [lambda i=i: conv(x[i], w[i], stride=s, padding=k // 2) for i in range(count)]
     us = peer_time(calls)
     return us, relative(calls[0]()[:1], conv(x[0][:1].double(), w[0].double(), stride=s,
@@ -217,8 +230,12 @@ def peer_rows(op, shape, mode):
             "softmax": lambda v, *a: functional.softmax(v, -1),
             "layer_norm": lambda v, w, b: functional.layer_norm(v, shape[1:], w, b),
             "rms_norm": lambda v, w, b: functional.rms_norm(v, shape[1:], w, 1e-5),
+            "slice": lambda v, *a: v[:, ::2].contiguous(),
+            "transpose_map": lambda v, w, b: torch.relu(v.t() + x[0]),
             "transpose": lambda v, *a: v.t().contiguous()}[op]
     us = peer_time([lambda i=i: work(x[i], w, bias) for i in range(count)])
+    if op == "transpose_map":
+        return us, None
     some = x[0][:64]
     return us, relative(work(some, w, bias), work(some.double(), w.double(), bias.double()))
 
@@ -399,13 +416,17 @@ def peer(work, *arguments):
         return None
 
 
-def products(table, adept, group, dtype, shapes, *options):
+def products(table, adept, group, dtype, shapes, *options, modes=None, note="", warm=False,
+             epilogue="none"):
+    """`note` tells this case from others of the same shape in the table."""
+    options += ("--warm",) * warm + (("--epilogue", epilogue) if epilogue != "none" else ())
     ours = adept.bench(group, dtype, shapes, *options)
     for shape in shapes:
-        work = 2e-6 * shape[0] * shape[1] * shape[2]
-        for mode in PEER_MODES[dtype]:
-            table.add(group, "%s %s" % (group, join(shape)), dtype, ours.get(shape), work,
-                      "TFLOP/s", mode, peer(peer_matmul, shape, mode))
+        work = 2e-6 * shape[0] * shape[1] * shape[2] * (2 if epilogue == "gate" else 1)
+        for mode in modes or PEER_MODES[dtype]:
+            name = " ".join(filter(None, (group, join(shape), note, "warm" * warm)))
+            table.add(group, name, dtype, ours.get(shape), work, "TFLOP/s", mode,
+                      peer(peer_matmul, shape, mode, warm, epilogue))
 
 
 def gemm(table, adept, size):
@@ -425,21 +446,27 @@ def linear(table, adept, size):
     products(table, adept, "linear", "f16", shapes)
 
 
+def convolutions(table, adept, dtype, shapes, modes, last=False):
+    group = "conv_nhwc" if last else "conv"
+    ours = adept.bench(group, dtype, shapes)
+    for shape in shapes:
+        n, c, hw, o, k, s = shape
+        work = 2e-6 * n * o * (hw // s) ** 2 * c * k * k
+        for mode in modes:
+            table.add("conv", "%s %s" % (group, join(shape)), dtype, ours.get(shape), work,
+                      "TFLOP/s", mode, peer(peer_conv, shape, mode, last))
+
+
 def conv(table, adept, size):
     shapes = {"full": CONV, "dry": [(1, 3, 8, 4, 3, 1)],
               "quick": [(64, 64, 56, 64, 3, 1), (64, 128, 28, 128, 3, 1)]}[size]
     for dtype in ("f32", "f16") if size == "full" else ("f32",):
-        ours = adept.bench("conv", dtype, shapes)
-        for shape in shapes:
-            n, c, hw, o, k, s = shape
-            work = 2e-6 * n * o * (hw // s) ** 2 * c * k * k
-            for mode in PEER_MODES[dtype]:
-                table.add("conv", "conv " + join(shape), dtype, ours.get(shape), work, "TFLOP/s",
-                          mode, peer(peer_conv, shape, mode))
+        convolutions(table, adept, dtype, shapes, PEER_MODES[dtype])
 
 
 def attention(table, adept, size):
-    shapes = {"full": ATTENTION, "dry": [(1, 2, 4, 16, 2, 4, True)], "quick": ATTENTION[1:4:2]}
+    shapes = {"full": ATTENTION, "dry": [(1, 2, 4, 16, 2, 4, True)], "quick": ATTENTION[1:4:2],
+              "reach": ATTENTION[1:4] + ATTENTION[-1:]}
     for shape in shapes[size]:
         b, h, s, d, kv, keys, causal = shape
         options = ["--kv-heads", str(kv), "--keys", str(keys)] + ["--causal"] * causal
@@ -452,10 +479,11 @@ def attention(table, adept, size):
 
 def rows(table, adept, size):
     shape = (8, 64) if size == "dry" else (8192, 8192)
+    moved = {"slice": 1.5, "transpose_map": 3}  # of the input's bytes; else in and out
     for op in ROWS:
         ours = adept.bench(op, "f16", [shape])
         table.add("rows", "%s %s" % (op, join(shape)), "f16", ours.get(shape),
-                  2 * shape[0] * shape[1] * 2e-3, "GB/s", "fp16",
+                  moved.get(op, 2) * shape[0] * shape[1] * 2e-3, "GB/s", "fp16",
                   peer(peer_rows, op, shape, "fp16"))
 
 
@@ -484,7 +512,8 @@ QWEN_7B = [word for size in ("D=3584", "I=18944", "Hq=28", "Hkv=4", "vocab=15206
 
 def decoder(table, adept, size):
     """Qwen2-7B with random weights; tokens a second."""
-    cases = {"full": ((512, 0), (2048, 0), (1, 512), (1, 4000)), "quick": ((1, 512),), "dry": ()}
+    cases = {"full": ((512, 0), (2048, 0), (1, 512), (1, 4000)), "quick": ((1, 512),), "dry": (),
+             "reach": ((512, 0), (2048, 0), (1, 512))}
     net = peer(make_qwen) if cases[size] else None
     for tokens, past in cases[size]:
         name = "qwen2-7b %s" % ("prefill %d" % tokens if tokens > 1 else "decode at %d" % past)
@@ -493,15 +522,42 @@ def decoder(table, adept, size):
                 "--random-weights", "1", *QWEN_7B, "--dim", "S=%d" % tokens, "--dim", "P=%d" % past)
 
 
+def reach(table, adept, size):
+    """The goals' cases. Weights are constants of a model, activations come as they are."""
+    big, sides = [(4096, 4096, 4096), (8192, 8192, 8192)], [(512, 1024, 1024), (1024, 1024, 1024)]
+    if size == "dry":
+        big, sides = [(32, 48, 64)], [(16, 16, 16)]
+    products(table, adept, "linear", "f32", big + sides, modes=["fp32"])
+    products(table, adept, "linear", "f32", big, "--math", "fast", modes=["fp32"], note="fast")
+    products(table, adept, "linear", "f16", big)
+    products(table, adept, "linear", "bf16", big)
+    products(table, adept, "linear", "i8", big)
+    products(table, adept, "linear", "f16", sides, warm=True)
+    for name in ("bias_gelu", "bias_residual", "gate"):
+        products(table, adept, "linear", "f16", big[:1], note=name, epilogue=name)
+    if size == "dry":
+        return
+    products(table, adept, "linear", "f16",
+             [(512, 11008, 4096), (512, 4096, 11008), (1, 4096, 4096), (1, 11008, 4096)])
+    products(table, adept, "linear", "f16", [(16, 4096, 4096), (128, 4096, 4096)], warm=True)
+    convolutions(table, adept, "f32", [(64, 64, 56, 64, 3, 1), (64, 128, 28, 128, 3, 1),
+                                       (64, 256, 14, 256, 3, 1)], ["fp32"])
+    convolutions(table, adept, "f16", [(16, 128, 28, 128, 3, 1)], ["fp16"], last=True)
+    attention(table, adept, "reach")
+    rows(table, adept, size)
+    nets(table, adept, "full")
+    decoder(table, adept, "reach")
+
+
 GROUPS = {"gemm": gemm, "linear": linear, "conv": conv, "attention": attention, "rows": rows,
-          "nets": nets, "decoder": decoder}
+          "nets": nets, "decoder": decoder, "reach": reach}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("adept")
-    parser.add_argument("--only", default=",".join(GROUPS))
+    parser.add_argument("--only", default=",".join(name for name in GROUPS if name != "reach"))
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--dry", action="store_true")
     parser.add_argument("--device")
