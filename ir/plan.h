@@ -39,7 +39,8 @@ typedef struct Placement {
 //   raster         rows of tiles gone through together, column by column (0 and 1: row by row)
 //   lazy           attention: 1 sums shrink only where a maximum moved
 //   stagger        places along K at which neighbouring tiles begin (0 and 1: all at its start)
-//   keep           row family: 1 registers hold the row between phases, 0 it is read again
+//   keep           row family: 1 registers hold the row between phases, 2 and what later phases
+//                  read, 0 it is read again
 #define SCHEDULE_FIELDS(X)                                                                         \
     X(local)                                                                                       \
     X(tile_m)                                                                                      \

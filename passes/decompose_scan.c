@@ -2,7 +2,8 @@
 #include "passes/decompose.h"
 
 // Blocks of a long row are summed side by side first: each then starts from the sum before it.
-enum { SUM_BLOCK = 4096, SUM_ROW_MAX = 4 * SUM_BLOCK };
+// Rows that do not lie along memory are read by one invocation each, and so take smaller blocks.
+enum { SUM_BLOCK = 4096, SUM_BLOCK_ACROSS = 256, SUM_BLOCKS_MIN = 4 };
 
 static ValueId prefix_sum(Builder *b, const char *part, ValueId x, ValueId first, uint32_t axis,
                           int64_t block) {
@@ -14,10 +15,10 @@ static ValueId prefix_sum(Builder *b, const char *part, ValueId x, ValueId first
 }
 
 // The sum of everything before each block.
-static ValueId block_starts(Builder *b, ValueId x, uint32_t axis) {
+static ValueId block_starts(Builder *b, ValueId x, uint32_t axis, int64_t size) {
     DimTable *dims = b->g->dims;
     Type type = build_type(b, x), split = type;
-    Dim block = dim_const(dims, SUM_BLOCK), zero = dim_const(dims, 0), one = dim_const(dims, 1);
+    Dim block = dim_const(dims, size), zero = dim_const(dims, 0), one = dim_const(dims, 1);
     Dim blocks = dim_ceil_div(dims, type.size[axis], block);
     Dim more = dim_sub(dims, dim_mul(dims, blocks, block), type.size[axis]);
     for (uint32_t i = type.rank; i > axis + 1; i--) split.size[i] = split.size[i - 1];
@@ -33,9 +34,10 @@ ValueId decompose_cumsum(Rewrite *rewrite, Builder *b, const Node *node) {
     ValueId x = node_operand(rewrite, node, 0);
     Type type = build_type(b, x);
     uint32_t axis = (uint32_t)build_attr(node, "axis")->i;
-    bool blocks = dim_bounds(b->g->dims, type.size[axis]).hi > SUM_ROW_MAX && type.rank < RANK_MAX;
-    if (!blocks) return prefix_sum(b, NULL, x, 0, axis, 0);
-    return prefix_sum(b, NULL, x, block_starts(b, x, axis), axis, SUM_BLOCK);
+    int64_t block = axis + 1u == type.rank ? SUM_BLOCK : SUM_BLOCK_ACROSS;
+    bool one = dim_bounds(b->g->dims, type.size[axis]).hi <= SUM_BLOCKS_MIN * block;
+    if (one || type.rank == RANK_MAX) return prefix_sum(b, NULL, x, 0, axis, 0);
+    return prefix_sum(b, NULL, x, block_starts(b, x, axis, block), axis, block);
 }
 
 // ---- order

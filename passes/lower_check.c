@@ -25,8 +25,8 @@ bool lower_check_schedule(Lower *l, const Schedule *s, const Target *target) {
         wrong = "items and unroll are at most 64";
     else if (s->tile_m > CHECK_TILE_MAX || s->tile_n > CHECK_TILE_MAX || s->tile_k > CHECK_TILE_MAX)
         wrong = "a tile's sides are at most 1024";
-    else if (s->rows > CHECK_ROWS_MAX || s->keep > 1)
-        wrong = "rows are at most 1024, keep is 0 or 1";
+    else if (s->rows > CHECK_ROWS_MAX || s->keep > 2)
+        wrong = "rows are at most 1024, keep is 0, 1 or 2";
     else if (s->subgroup && (!check_power(s->subgroup) || s->subgroup < target->subgroup_min ||
                              s->subgroup > target->subgroup_max || s->local % s->subgroup != 0))
         wrong = "subgroup must be a size of the target and divide local";

@@ -3,7 +3,8 @@
 // waits for the results of phase p - 1, and stores full results that wait for them.
 //
 // With keep=1 a row's elements stay in registers between phases (its length is constant and at most
-// lanes * vec * items); else each phase reads them again in a loop.
+// lanes * vec * items); with keep=2 what later phases read besides is loaded before the first. Else
+// each phase reads them again in a loop.
 #include <string.h>
 
 #include "passes/lower_reduce.h"
@@ -142,7 +143,25 @@ static void row_element(Row *r, uint32_t phase, Point *point, KVal inside, RowFo
     if (store && opened) k_if_end(b, 0, NULL, NULL);
 }
 
+// All that later phases read from memory, so that it is under way before the first reduction.
+static void row_load_early(Row *r) {
+    Lower *l = r->l;
+    const Region *body = &l->graph->regions.at[graph_node(l->graph, l->node)->body];
+    for (uint32_t j = 0; j < r->items; j++)
+        for (uint32_t i = 0; i < body->nodes.len; i++) {
+            const Node *node = graph_node(l->graph, body->nodes.at[i]);
+            if (node->inline_view || op_info(node->op)->class != OC_MAP) continue;
+            if (!row_is_full(&r->shape, node->result[0])) continue;
+            for (uint32_t o = 0; o < node->operands; o++) {
+                ValueId value = node->operand[o];
+                if (!value || lower_is_inner(l, plan_memory_base(l->graph, value))) continue;
+                lower_value(l, value, &r->kept[j]);
+            }
+        }
+}
+
 static void row_phase_kept(Row *r, uint32_t phase) {
+    if (phase == 0 && r->l->schedule->keep == 2) row_load_early(r);
     for (uint32_t j = 0; j < r->items; j++)
         row_element(r, phase, &r->kept[j], r->item_inside[j], r->folds.at, r->folds.len);
 }

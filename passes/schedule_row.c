@@ -98,7 +98,8 @@ static void row_keep(RowSite *row, Schedule *s, bool device) {
     int64_t length;
     if (row->phases < 2 || !dim_is_const(row->site->dims, row->shape.length, &length)) return;
     int64_t items = (length + s->lanes * s->vec - 1) / (s->lanes * s->vec);
-    if (items >= 1 && items <= (s->lanes == 1 ? 16 : 8) && items * s->vec <= (device ? 32 : 16))
+    int64_t most = s->lanes == 1 || device ? 16 : 8;
+    if (items >= 1 && items <= most && items * s->vec <= (device ? 64 : 16))
         s->keep = 1, s->items = (uint32_t)items;
 }
 
