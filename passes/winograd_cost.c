@@ -22,6 +22,8 @@ enum {
     DEPTH_START = 48,     // what starting and ending a sum costs, in its terms
 };
 
+enum { TILES_MORE = 8, NUMBERS_SPARE = 1 << 20 }; // tiles of zeros, invocations past the last
+
 typedef struct Sizes {
     double images, groups, inner, outer, input, output; // input, output: pixels
 } Sizes;
@@ -86,16 +88,29 @@ static double middle(double least, double most) {
     return sqrt(least * most);
 }
 
+static double largest(const WinogradSite *site, Dim size) {
+    return (double)dim_bounds(site->dims, size).hi;
+}
+
+// The most tiles that there may be, of all images.
+static double most_tiles(const WinogradSite *site, const Winograd *w) {
+    double tiles = largest(site, site->images);
+    for (unsigned i = 0; i < site->axes; i++)
+        tiles *= largest(site, winograd_count(site, w->tile, i));
+    return tiles * largest(site, site->groups);
+}
+
 // Bytes of the larger of the two transformed tensors.
 static double largest_copy(const WinogradSite *site, const Winograd *w, bool wide) {
-    double tiles = (double)dim_bounds(site->dims, site->images).hi;
-    for (unsigned i = 0; i < site->axes; i++)
-        tiles *= (double)dim_bounds(site->dims, winograd_count(site, w->tile, i)).hi;
-    double in = (double)dim_bounds(site->dims, site->inner).hi * dtype_bytes(site->dtype);
-    double out = (double)dim_bounds(site->dims, site->outer).hi *
-                 (wide ? 4 : (double)dtype_bytes(site->dtype));
-    return pow(w->size, site->axes) * (double)dim_bounds(site->dims, site->groups).hi * tiles *
-           fmax(in, out);
+    double in = largest(site, site->inner) * dtype_bytes(site->dtype);
+    double out = largest(site, site->outer) * (wide ? 4 : (double)dtype_bytes(site->dtype));
+    return pow(w->size, site->axes) * most_tiles(site, w) * fmax(in, out);
+}
+
+// Whether the tiles of all channels can be numbered in 32 bits.
+static bool can_be_numbered(const WinogradSite *site, const Winograd *w) {
+    double channels = fmax(largest(site, site->inner), largest(site, site->outer));
+    return (most_tiles(site, w) + TILES_MORE) * channels < INT32_MAX - NUMBERS_SPARE;
 }
 
 // Whether products must be kept in f32 for the error to stay within bounds.
@@ -135,7 +150,9 @@ static WinogradChoice choose_by_time(Arena *arena, const WinogradSite *site) {
         bool wide = wants_wide(site, &w);
         double most = site->dtype == DT_F32 ? ERROR_MOST_32 : ERROR_MOST_16;
         if (winograd_error(&w, site->axes, wide) > most) continue;
-        if (largest_copy(site, &w, wide) > (double)site->ctx->max_workspace) continue;
+        if (largest_copy(site, &w, wide) > (double)site->ctx->max_workspace ||
+            !can_be_numbered(site, &w))
+            continue;
         double time = middle(winograd_time(site, &w, wide, COST_LEAST),
                              winograd_time(site, &w, wide, COST_MOST));
         if (time < other) other = time, nearest = tile;
@@ -169,6 +186,8 @@ WinogradChoice winograd_choose(Arena *arena, const WinogradSite *site) {
         Winograd w;
         winograd_matrices(forced, &w);
         bool wide = wants_wide(site, &w);
+        if (!can_be_numbered(site, &w))
+            return (WinogradChoice){.reason = "implicit product: too many tiles for Winograd"};
         return (WinogradChoice){forced, wide, describe(arena, site, &w, wide, "asked for")};
     }
     if (!cost_is_known(target, site->dtype) || !target->compute_units)

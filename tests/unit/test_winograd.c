@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -288,11 +289,59 @@ static void test_groups(void **state) {
     }
 }
 
+// What the choice says, and that it is obeyed.
+static void test_choice(void **state) {
+    (void)state;
+    static const struct {
+        const char *target, *mode, *sizes, *dtype, *says;
+        bool strict;
+        int64_t workspace;
+    } cases[] = {
+        {"portable", "auto", "4, 64, 56, 56", "f32", "the target's rates are not known", false, 0},
+        {"h200", "auto", "4, 64, 56, 56", "f32", "Winograd F(4x4, 3x3): about", false, 0},
+        {"h200", "auto", "16, 256, 28, 28", "bf16", "products kept in f32", false, 0},
+        {"h200", "auto", "4, 64, 56, 56", "f32", "--strict-rounding", true, 0},
+        {"h200", "auto", "4, 64, 56, 56", "f32", "more than --max-workspace", false, 1000000},
+        {"h200", "auto", "1, 3, 8, 8", "f32", "implicit product: about", false, 0},
+        {"h200", "off", "4, 64, 56, 56", "f32", "--winograd=off", false, 0},
+        {"portable", "f6", "1, 3, 8, 8", "f32", "F(6x6, 3x3): asked for; error at most 36", false,
+         0},
+        {"portable", "f2", "1, 3, 8, 8", "f16", "F(2x2, 3x3): asked for; error 3.1 times", false,
+         0},
+        {"portable", "f4", "M, 64, 64, 64", "f32", "too many tiles for Winograd", false, 0},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[400];
+        const char *channels = strchr(cases[i].sizes, ',') + 1;
+        snprintf(text, sizeof text,
+                 "adept 1\nmodel m {\n    dim M in 1..=1000000\n    input x : [%s] %s\n"
+                 "    param w : [64, %d, 3, 3] %s\n    output y = conv2d(x, w, padding=1)\n}\n",
+                 cases[i].sizes, cases[i].dtype, atoi(channels), cases[i].dtype);
+        Target target;
+        assert_true(target_builtin(cases[i].target, &target));
+        PassOptions options = pass_options();
+        options.passes = "winograd";
+        options.winograd = cases[i].mode;
+        options.target = &target;
+        options.strict_rounding = cases[i].strict;
+        if (cases[i].workspace) options.max_workspace = cases[i].workspace;
+        Diags *diags = diags_create();
+        Graph *g = pass_run_all(load(text), &options, diags, NULL);
+        Text dump = {0};
+        graph_print(g, &dump);
+        if (!strstr(dump.data, cases[i].says)) fail_msg("%s: not in\n%s", cases[i].says, dump.data);
+        text_free(&dump);
+        graph_destroy(g);
+        diags_destroy(diags);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filters),       cmocka_unit_test(test_exact),
         cmocka_unit_test(test_errors),        cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_channels_last), cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_choice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
