@@ -84,8 +84,16 @@ static MergeKey merge_key(const KInstr *instr) {
     return key;
 }
 
+static_assert(sizeof(MergeKey) % 8 == 0, "keys are hashed by words");
+
 static KVal *head_of(KBuilder *b, const MergeKey *key) {
-    return &b->heads[hash_bytes(0, key, sizeof *key) & b->head_mask];
+    uint64_t word[sizeof *key / 8], hash = 0;
+    memcpy(word, key, sizeof word);
+    for (unsigned i = 0; i < sizeof word / 8; i++) {
+        hash = (hash ^ word[i]) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 32;
+    }
+    return &b->heads[hash & b->head_mask];
 }
 
 static void grow_heads(KBuilder *b) {

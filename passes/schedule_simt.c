@@ -24,7 +24,8 @@ enum {
     SIMT_EDGE = 16,       // registers to ask about the end of K
     SIMT_INVOCATIONS = 2048,
     SIMT_WORDS = 16, // words of operands under way in an invocation past which it slows down
-    SIMT_DEEP = 36   // most of tile_k with two stages
+    SIMT_DEEP = 36,  // most of tile_k with two stages
+    SIMT_STEP = 128  // most K of a trip of the loop
 };
 
 typedef struct SimtSizes {
@@ -46,7 +47,9 @@ typedef struct SimtSite {
     double k;
     SimtLoad x, y;
     bool bounded; // the result's size is, so that K may be split
+    bool last;    // only devices without the fragments that the target lists get here
     double best;  // of the costs so far
+    uint8_t whole[SIMT_STEP + 1]; // by K of a trip: 0 not asked, 1 no, 2 yes
 } SimtSite;
 
 static SimtLoad simt_load(const SimtSite *c, ValueId operand, bool columns) {
@@ -83,11 +86,14 @@ static double simt_reads(uint32_t count) {
 }
 
 // Whether no tile reaches past the end of K, so that nothing is asked about it.
-static bool simt_whole(const SimtSite *c, const Schedule *s) {
-    return dim_divides(c->site->dims, s->tile_k * (s->stages > 1 ? s->unroll : 1), c->shape.k);
+static bool simt_whole(SimtSite *c, const Schedule *s) {
+    uint32_t step = s->tile_k * (s->stages > 1 ? s->unroll : 1);
+    if (step > SIMT_STEP) return false;
+    if (!c->whole[step]) c->whole[step] = dim_divides(c->site->dims, step, c->shape.k) ? 2 : 1;
+    return c->whole[step] == 2;
 }
 
-static double simt_registers(const SimtSite *c, const Schedule *s) {
+static double simt_registers(SimtSite *c, const Schedule *s) {
     double words = simt_words(s, s->tile_m) + simt_words(s, s->tile_n);
     double line = s->reg_m + s->reg_n;
     return s->reg_m * s->reg_n + (s->stages > 1 ? 2 : 1) * line + words + 24 +
@@ -95,7 +101,7 @@ static double simt_registers(const SimtSite *c, const Schedule *s) {
 }
 
 // Work of one invocation on one tile of K, in multiply-adds.
-static double simt_work(const SimtSite *c, const Schedule *s) {
+static double simt_work(SimtSite *c, const Schedule *s) {
     double products = s->reg_m * s->reg_n * (s->reg_n > 8 ? 1.12 : 1);
     double words = simt_words(s, s->tile_m) + simt_words(s, s->tile_n);
     double reads = simt_reads(s->reg_m) + simt_reads(s->reg_n);
@@ -110,7 +116,7 @@ static double simt_work(const SimtSite *c, const Schedule *s) {
 
 // Cycles of a tile of K while `together` workgroups share a unit, whose four schedulers take warps
 // of 32 in turn.
-static double simt_tile(const SimtSite *c, const Schedule *s, double together) {
+static double simt_tile(SimtSite *c, const Schedule *s, double together) {
     double work = simt_work(c, s), warps = s->local / 32.0;
     double bytes = 4.0 * s->tile_k * (s->tile_m + s->tile_n);
     double all = fmax(work * ceil(together * warps / 4), together * bytes / SIMT_NEAR);
@@ -126,12 +132,12 @@ static double simt_groups(const Schedule *s, SimtSizes size) {
     return ceil(size.m / s->tile_m) * ceil(size.n / s->tile_n) * size.batch * simt_parts(s);
 }
 
-static double simt_together(const SimtSite *c, const Schedule *s) {
+static double simt_together(SimtSite *c, const Schedule *s) {
     double by_file = floor(SIMT_FILE / simt_registers(c, s) / s->local);
     return fmax(1, fmin(by_file, floor((double)SIMT_INVOCATIONS / s->local)));
 }
 
-static double simt_cost_of(const SimtSite *c, const Schedule *s, SimtSizes size) {
+static double simt_cost_of(SimtSite *c, const Schedule *s, SimtSizes size) {
     const Target *target = c->site->target;
     double groups = simt_groups(s, size), trips = s->stages > 1 ? s->unroll : 1;
     double tiles = ceil(c->k / simt_parts(s) / (s->tile_k * trips)) * trips;
@@ -154,14 +160,19 @@ static double simt_cost_of(const SimtSite *c, const Schedule *s, SimtSizes size)
 
 // One schedule serves all sizes: the middle of what it costs at usual ones and, with as much work,
 // at the largest.
-static double simt_cost(const SimtSite *c, const Schedule *s) {
+static double simt_cost(SimtSite *c, const Schedule *s) {
     const SimtSizes *a = &c->usual, *b = &c->largest;
     double share = a->batch * a->m * a->n / (b->batch * b->m * b->n);
     if (a->batch == b->batch && a->m == b->m && a->n == b->n) return simt_cost_of(c, s, *a);
     return sqrt(simt_cost_of(c, s, *a) * share * simt_cost_of(c, s, *b));
 }
 
-static const char *simt_why(const SimtSite *c, const Schedule *s, double cost) {
+static const char *simt_math(const SimtSite *c) {
+    bool wide = graph_value(c->site->graph, c->shape.x)->type.dtype == DT_F32;
+    return c->site->fast && wide ? "; math fast: made in f32" : "";
+}
+
+static const char *simt_why(SimtSite *c, const Schedule *s, double cost) {
     const SimtSizes *size = &c->usual;
     double units = c->site->target->compute_units, products = size->m * size->n * size->batch;
     double made = simt_groups(s, *size) / simt_parts(s) * s->tile_m * s->tile_n;
@@ -171,20 +182,22 @@ static const char *simt_why(const SimtSite *c, const Schedule *s, double cost) {
     return arena_printf(
         c->site->arena,
         "%.0f %% of the units' multiply-adds: %.0f workgroups, up to %.0f at a time "
-        "on each of %.0f units; %u %% of the products made are wanted",
+        "on each of %.0f units; %u %% of the products made are wanted%s",
         100 * products * c->k / 128 / units / cost, simt_groups(s, *size), simt_together(c, s),
-        units, wanted);
+        units, wanted, simt_math(c));
 }
 
-// What costs much more than another candidate is not listed.
+// What costs much more than another candidate is not listed, and only the cheapest say more than
+// that.
 static void simt_add(SimtSite *c, const Schedule *s) {
     double cost = simt_cost(c, s);
-    if (c->best > 0 && cost > 3 * c->best) return;
-    if (c->best == 0 || cost < c->best) c->best = cost;
-    schedule_add(c->site, *s, cost, simt_why(c, s, cost));
+    if (c->best > 0 && cost > 1.5 * c->best) return;
+    bool better = c->best == 0 || cost < c->best;
+    if (better) c->best = cost;
+    schedule_add(c->site, *s, cost, better ? simt_why(c, s, cost) : "costs more than another one");
 }
 
-static bool simt_fits(const SimtSite *c, const Schedule *s) {
+static bool simt_fits(SimtSite *c, const Schedule *s) {
     const Target *target = c->site->target;
     uint32_t wider = s->tile_m > s->tile_n ? s->tile_m : s->tile_n;
     if (4 * simt_words_most(s) > target->shared_bytes) return false;
@@ -196,8 +209,11 @@ static void simt_candidate(SimtSite *c, Schedule s) {
     if (!simt_fits(c, &s)) return;
     simt_add(c, &s);
     double groups = simt_groups(&s, c->usual), tiles = ceil(c->k / s.tile_k);
-    for (s.split_k = 2; s.split_k <= 16 && 4 * s.split_k <= tiles; s.split_k *= 2)
-        if (c->bounded && schedule_split_pays(c->site, groups, s.split_k)) simt_add(c, &s);
+    for (s.split_k = 2; s.split_k <= 16 && 4 * s.split_k <= tiles; s.split_k *= 2) {
+        bool enough = 2 * groups * s.split_k >= c->site->target->compute_units;
+        if (c->bounded && enough && schedule_split_pays(c->site, groups, s.split_k))
+            simt_add(c, &s);
+    }
 }
 
 static int64_t simt_turn(const SimtSite *c) { // of both operands; 0: tiles do not lie evenly
@@ -229,13 +245,13 @@ static void simt_one_stage(SimtSite *c, Schedule s) {
     if (device && k > 32 && turn > 1 && s.tile_k % turn)
         s.tile_k = (uint32_t)((16 + turn - 1) / turn * turn);
     while (s.tile_k > 4 && 4 * simt_words_most(&s) > c->site->target->shared_bytes) s.tile_k /= 2;
-    s.unroll = device ? simt_unroll(s.tile_k) : 1;
+    s.unroll = device && !c->last ? simt_unroll(s.tile_k) : 1;
     simt_candidate(c, s);
 }
 
 static void simt_two_stages(SimtSite *c, Schedule s) {
     int64_t turn = simt_turn(c);
-    if (!turn || !c->site->target->compute_units) return;
+    if (!turn || c->last || !c->site->target->compute_units) return;
     if (dim_bounds(c->site->dims, c->shape.k).lo < 1) return;
     s.stages = 2, s.unroll = 2;
     for (int64_t depth = (8 + turn - 1) / turn * turn; depth <= SIMT_DEEP; depth *= 2) {
@@ -254,10 +270,24 @@ static void simt_tiles(SimtSite *c, uint32_t reg_m, uint32_t reg_n) {
             Schedule s = {.form = "simt", .local = local, .reg_m = reg_m, .reg_n = reg_n, .vec = 4};
             s.tile_m = local / across * reg_m, s.tile_n = across * reg_n;
             bool wide = s.tile_m >= 2 * c->largest.m || s.tile_n >= 2 * c->largest.n;
-            if (device && (s.tile_m > 256 || s.tile_n > 256 || (wide && c->best > 0))) continue;
+            bool flat = s.tile_n > 8 * s.tile_m && s.tile_m < c->largest.m;
+            bool high = s.tile_m > 8 * s.tile_n && s.tile_n < c->largest.n;
+            bool large = s.tile_m > 256 || s.tile_n > 256;
+            if (device && (large || ((wide || flat || high) && c->best > 0))) continue;
             simt_one_stage(c, s);
             simt_two_stages(c, s);
         }
+}
+
+// Whether every device with the target's features takes a form with fragments.
+static bool simt_is_last(const SimtSite *c) {
+    const ScheduleSite *site = c->site;
+    if (graph_value(site->graph, c->shape.x)->type.dtype == DT_F32) return false;
+    for (uint32_t i = 0; i < site->list.len; i++) {
+        const ScheduleGuard *guard = &site->list.at[i].guard;
+        if (guard->fragment.m && !guard->conditions) return true;
+    }
+    return false;
 }
 
 void schedule_simt(ScheduleSite *site, const ContractShape *shape) {
@@ -270,6 +300,7 @@ void schedule_simt(ScheduleSite *site, const ContractShape *shape) {
     c.x = simt_load(&c, shape->x, false), c.y = simt_load(&c, shape->y, true);
     c.bounded = !shape->pool && dim_is_const(dims, shape->m, NULL) &&
                 dim_is_const(dims, shape->n, NULL) && dim_is_const(dims, shape->batch, NULL);
+    c.last = simt_is_last(&c);
     uint32_t registers = site->target->compute_units > 0 ? 128 : 16, cells = shape->cells;
     for (uint32_t reg_m = SIMT_REG_MAX; reg_m >= 1; reg_m /= 2)
         for (uint32_t reg_n = cells > 1 ? cells : 1; reg_n <= SIMT_REG_MAX; reg_n *= 2)
