@@ -328,13 +328,16 @@ class Table:
                                  ("%.6g" % v if isinstance(v, float) else v) for v in row])
 
     def series(self):
-        """{label: [(size, TFLOP/s)]} of the square products."""
+        """{label: [(size, TFLOP/s)]} of the square products, without epilogue, operands rotated."""
         found = {}
         for row in self.rows:
-            sizes = row[1].split()[-1].split("x")
-            if row[0] != "gemm" or len(set(sizes)) != 1 or len(sizes) != 3:
+            words = row[1].split()
+            sizes = words[1].split("x") if len(words) > 1 else []
+            if row[0] not in ("gemm", "linear") or len(set(sizes)) != 1 or len(sizes) != 3 or \
+                    words[2:] not in ([], ["fast"]):
                 continue
-            for label, rate in (("Adept " + row[2], row[4]), ("PyTorch " + row[7], row[9])):
+            ours = " ".join(["Adept", row[2]] + words[2:])
+            for label, rate in ((ours, row[4]), ("PyTorch " + row[7], row[9])):
                 if rate is not None and (int(sizes[0]), rate) not in found.get(label, []):
                     found.setdefault(label, []).append((int(sizes[0]), rate))
         return found
@@ -524,17 +527,19 @@ def decoder(table, adept, size):
 
 def reach(table, adept, size):
     """The goals' cases. Weights are constants of a model, activations come as they are."""
-    big, sides = [(4096, 4096, 4096), (8192, 8192, 8192)], [(512, 1024, 1024), (1024, 1024, 1024)]
-    if size == "dry":
-        big, sides = [(32, 48, 64)], [(16, 16, 16)]
-    products(table, adept, "linear", "f32", big + sides, modes=["fp32"])
-    products(table, adept, "linear", "f32", big, "--math", "fast", modes=["fp32"], note="fast")
-    products(table, adept, "linear", "f16", big)
-    products(table, adept, "linear", "bf16", big)
-    products(table, adept, "linear", "i8", big)
-    products(table, adept, "linear", "f16", sides, warm=True)
+    squares = [(n, n, n) for n in ((32, 48) if size == "dry" else (512, 1024, 2048, 4096, 8192))]
+    small = [(16, 24, 32)] if size == "dry" else [(512, 1024, 1024)]
+    products(table, adept, "linear", "f32", squares)
+    products(table, adept, "linear", "f32", small, modes=["fp32"])
+    products(table, adept, "linear", "f32", squares[-3:], "--math", "fast", modes=["fp32"],
+             note="fast")
+    products(table, adept, "linear", "f16", squares)
+    products(table, adept, "linear", "bf16", squares)
+    products(table, adept, "linear", "i8", squares[-2:])
+    products(table, adept, "linear", "f16", small + squares[1:2], warm=True)
     for name in ("bias_gelu", "bias_residual", "gate"):
-        products(table, adept, "linear", "f16", big[:1], note=name, epilogue=name)
+        products(table, adept, "linear", "f16", squares[3:4] or squares[:1], note=name,
+                 epilogue=name)
     if size == "dry":
         return
     products(table, adept, "linear", "f16",
