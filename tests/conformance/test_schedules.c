@@ -35,6 +35,7 @@ static Graph *compile(const NumericModel *model, const char *name, Diags *diags)
     PassOptions options = pass_options();
     Target target;
     assert_true(target_builtin(name, &target));
+    if (model->eager) device_eager_rates(&target);
     options.target = &target;
     if (load_graph(model->name, model->text, strlen(model->text), NULL, diags, &g))
         g = pass_run_all(g, &options, diags, NULL);
@@ -99,9 +100,9 @@ static void planted_faults_are_found(void **state) {
 }
 
 int main(void) {
-    NumericFamily *const families[] = {numeric_maps,     numeric_rows,  numeric_contracts,
-                                       numeric_windows,  numeric_moves, numeric_programs,
-                                       numeric_attention};
+    NumericFamily *const families[] = {numeric_products,  numeric_maps,     numeric_rows,
+                                       numeric_contracts, numeric_windows,  numeric_moves,
+                                       numeric_programs,  numeric_attention};
     Arena *arena = arena_create();
     NumericList models = {0};
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) families[i](arena, &models);

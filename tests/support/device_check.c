@@ -77,11 +77,21 @@ static void validate(const DeviceModel *m, const Pipeline *pipeline) {
     }
 }
 
+void device_eager_rates(Target *target) {
+    static const DType dtypes[] = {DT_F32, DT_F16, DT_BF16, DT_I8, DT_U8};
+    target->memory_rate = target->transpose_rate = 1000000000;
+    target->dispatch_time = 1000000;
+    target->products = sizeof dtypes / sizeof dtypes[0];
+    for (uint32_t i = 0; i < target->products; i++)
+        target->product[i] = (ProductRate){dtypes[i], 1000, 1};
+}
+
 static void compile(DeviceModel *m, const DeviceOptions *options, Text *package) {
     Pipeline pipeline;
     PipelineOptions settings = pipeline_options();
     Target target;
     target_of_device(device, &target);
+    if (options->eager) device_eager_rates(&target);
     settings.passes.verify_each = true;
     settings.passes.disable = options->disable;
     settings.passes.strict_rounding = options->strict;

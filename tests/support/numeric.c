@@ -52,7 +52,8 @@ unsigned numeric_dims(const char **sizes, int64_t dims[64]) {
 // Each run with data of its own.
 static void run_model(void **state) {
     const NumericModel *model = *state;
-    DeviceModel *device = device_model_open(model->name, model->text, NULL);
+    DeviceOptions options = {.eager = model->eager};
+    DeviceModel *device = device_model_open(model->name, model->text, &options);
     const DimTable *table = device_model_graph(device)->dims;
     const char *sizes = model->sizes;
     int64_t dims[64] = {0};

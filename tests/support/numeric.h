@@ -10,6 +10,7 @@ typedef struct NumericModel {
     const char *name, *text;
     const char *sizes; // "1; 2; 7": values of the dims, in order of declaration, run by run
     Bound bound[NUMERIC_OUTPUTS_MAX]; // an output
+    bool eager;                       // as DeviceOptions.eager
 } NumericModel;
 
 typedef VEC(NumericModel) NumericList;
@@ -17,7 +18,8 @@ typedef VEC(NumericModel) NumericList;
 // Each appends its family's models; all they point to is the arena's or constant.
 typedef void NumericFamily(Arena *arena, NumericList *out);
 NumericFamily numeric_maps, numeric_rows, numeric_contracts, numeric_windows, numeric_moves,
-    numeric_programs, numeric_indices, numeric_resample, numeric_attention, numeric_planes;
+    numeric_programs, numeric_indices, numeric_resample, numeric_attention, numeric_planes,
+    numeric_products;
 
 // A row of most tables: a model for each dtype that it names, "$T" in the text. One bound serves
 // all outputs. The text begins after the first line, which is made.
