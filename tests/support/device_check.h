@@ -26,7 +26,7 @@ typedef struct DeviceOptions {
     const char *math;     // --math, or NULL
     const char *family;   // with schedule, as in CompileOptions
     const Schedule *schedule;
-    bool eager;           // with device_eager_rates
+    bool eager; // with device_eager_rates
 } DeviceOptions;
 
 // Gives a target rates under which passes around products change what they can: copies take no
