@@ -5,7 +5,7 @@
 #include "passes/join.h"
 #include "passes/product_cost.h"
 
-enum { MEET_MAX = 32 };
+enum { MEET_MAX = 32, TRIES_MAX = 64 };
 
 const Node *join_def(const Graph *g, ValueId value) {
     NodeId id = graph_value(g, value)->node;
@@ -127,8 +127,9 @@ static void find_sets(Joiner *j) {
             const Node *node = graph_node(g, id);
             if (j->set[id] || !j->next[id]) continue;
             JoinSet set = {.count = 1, .product = {id}, .pairs = pairs};
-            for (NodeId other = j->next[id]; other && set.count < JOIN_MAX;
-                 other = j->next[other]) {
+            unsigned tries = 0;
+            for (NodeId other = j->next[id]; other && set.count < JOIN_MAX && tries < TRIES_MAX;
+                 other = j->next[other], tries++) {
                 const Node *with = graph_node(g, other);
                 if (j->set[other] || !goes_with(g, node, with, pairs)) continue;
                 if (pairs && (set.count == 2 || !meet(j, node->result[0], with->result[0])))
