@@ -14,12 +14,14 @@ static const double worth_it = 0.9;
 
 // Shares, sizes and times that were fitted to products and convolutions on an H200: of the rate of
 // products, what remains where one operand is read through windows, into registers or fragments.
-static const double share_scalar = 0.65, share_fragments = 0.45;
-static const double transform_start = 1; // microseconds, besides its dispatch
+static const double share_scalar = 0.65, share_fragments = 0.65;
+static const double transform_start = 1;    // microseconds, besides its dispatch
+static const double share_transform = 0.35; // of the rate of moves, what transforms reach
 enum {
     ELEMENTS_UNIT = 4096, // results that a compute unit works on at a time
     RESULTS_SIDE = 16,    // results come in squares of so many rows
     DEPTH_START = 48,     // what starting and ending a sum costs, in its terms
+    DEPTH_PART = 1152,    // of sums of fragments that fill a device by being split
 };
 
 enum { TILES_MORE = 8, NUMBERS_SPARE = 1 << 20 }; // tiles of zeros, invocations past the last
@@ -35,13 +37,15 @@ static double product_time(const WinogradSite *site, double share, double batch,
     double results =
         batch * ceil(m / RESULTS_SIDE) * ceil(n / RESULTS_SIDE) * RESULTS_SIDE * RESULTS_SIDE;
     double rate = target_product(target, site->dtype)->along_n * share;
-    double filled = 1 + (double)ELEMENTS_UNIT * target->compute_units / results;
+    double parts = site->dtype == DT_F32 ? 1 : fmax(1, k / DEPTH_PART);
+    double filled = 1 + (double)ELEMENTS_UNIT * target->compute_units / (results * parts);
     double work = 2 * results * (k + DEPTH_START) / (rate * 1e6) * filled;
     return fmax(work, cost_move(target, bytes)) + cost_dispatch(target);
 }
 
 static double moving_time(const WinogradSite *site, double bytes) {
-    return cost_move(site->ctx->target, bytes) + cost_dispatch(site->ctx->target) + transform_start;
+    double moving = cost_move(site->ctx->target, bytes) / share_transform;
+    return moving + cost_dispatch(site->ctx->target) + transform_start;
 }
 
 static Sizes sizes_of(const WinogradSite *site, CostEnd end) {
