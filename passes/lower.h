@@ -113,6 +113,15 @@ void lower_store(Lower *l, ValueId base, const View *view, const Point *point, K
 KVal lower_load_at(Lower *l, KVal pointer, DType dtype, const View *view, const Point *point);
 void lower_store_at(Lower *l, KVal pointer, DType dtype, const View *view, const Point *point,
                     KVal value);
+// An address in two parts, where only some of the point's indices are known at a time: a part for
+// a point whose other indices are 0, one of the two with the view's own offset (`start`). For views
+// of one level whose offsets fit 31 bits.
+typedef struct AddressPart {
+    KVal index, guard[VIEW_GUARDS_MAX]; // guard: positions, to be compared when they are whole
+} AddressPart;
+AddressPart lower_address_part(Lower *l, const View *view, const Point *point, bool start);
+// No pointer and no pad.
+Address lower_address_join(Lower *l, const View *view, const AddressPart *x, const AddressPart *y);
 KVal lower_constant(Lower *l, DType dtype, double value);
 // index split in row-major order over sizes
 void lower_split(Lower *l, KVal index, uint8_t rank, const Dim *size, KVal *out);

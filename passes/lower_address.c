@@ -97,6 +97,35 @@ static void address_sum(Lower *l, const View *view, const KVal *digit, unsigned 
     out->index = index ? index : k_i32(l->b, 0);
 }
 
+AddressPart lower_address_part(Lower *l, const View *view, const Point *point, bool start) {
+    KVal digit[VIEW_DIGITS_MAX];
+    AddressPart part = {0};
+    address_digits(l, view, point, digit);
+    KVal index = start ? lower_dim(l, view->offset) : k_i32(l->b, 0);
+    for (int d = view->digits - 1; d >= 0; d--)
+        index = k_iadd(l->b, index, address_scaled(l, digit[d], view->digit[d].stride));
+    part.index = index;
+    for (uint8_t g = 0; g < view->guards; g++) {
+        const Guard *guard = &view->guard[g];
+        KVal position = start ? lower_dim(l, guard->offset) : k_i32(l->b, 0);
+        for (uint8_t t = 0; t < guard->terms; t++)
+            position = k_iadd(l->b, position,
+                              address_scaled(l, digit[guard->term[t].digit], guard->term[t].scale));
+        part.guard[g] = position;
+    }
+    return part;
+}
+
+Address lower_address_join(Lower *l, const View *view, const AddressPart *x, const AddressPart *y) {
+    Address out = {.index = k_iadd(l->b, x->index, y->index)};
+    for (uint8_t g = 0; g < view->guards; g++) {
+        KVal position = k_iadd(l->b, x->guard[g], y->guard[g]);
+        KVal inside = k_ult(l->b, position, lower_dim(l, view->guard[g].size));
+        out.valid = out.valid ? k_and(l->b, out.valid, inside) : inside;
+    }
+    return out;
+}
+
 // How the lanes of the point lie: side by side, all on one element, or neither.
 typedef enum Lanes { LANES_ONE, LANES_VECTOR, LANES_EACH } Lanes;
 

@@ -22,7 +22,9 @@ typedef struct CoopSide {
     KVal put[COOP_MOVES_MAX];      // words from the part's first line
     KVal inside[COOP_MOVES_MAX];   // 0: always; else whether the move exists
     Address at[2][COOP_MOVES_MAX]; // linear: where it is for k 0
-    KVal warp;                     // first row or column of this subgroup's tile
+    bool even;                     // not linear, but a buffer's K is one run of neighbours; then:
+    AddressPart place[2][COOP_MOVES_MAX]; // where it is in the first run
+    KVal warp;                            // first row or column of this subgroup's tile
 } CoopSide;
 
 typedef struct Coop {

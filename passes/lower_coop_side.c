@@ -41,6 +41,40 @@ static Address side_address(Coop *c, const CoopSide *side, KVal row, KVal k) {
     return lower_address(c->l, &side->operand->moves, &point, 0, DT_U8);
 }
 
+// Whether every buffer's K, which begins at a multiple of its depth, stays within the view's run of
+// neighbours: the other digits of K are then the same for all of its moves.
+static bool side_is_even(Coop *c, const CoopSide *side) {
+    const CoopOperand *o = side->operand;
+    DimTable *dims = c->l->dims;
+    if (!o->vector || o->linear || !o->k_fast || o->moves.inner) return false;
+    int fast = o->moves.digits - 1;
+    while (fast >= 0 && dim_is(dims, o->moves.digit[fast].size, 1)) fast--;
+    unsigned unit = COOP_MOVE / dtype_bytes(o->dtype), depth = side->tile.depth;
+    return fast >= 0 && o->moves.digit[fast].axis == 2 && depth % unit == 0 &&
+           dim_divides(dims, depth / unit, o->moves.digit[fast].size);
+}
+
+// The part of a move's address that its row and its place in the buffer make, in moves.
+static AddressPart side_place(Coop *c, const CoopSide *side, KVal row, KVal k) {
+    KBuilder *b = c->l->b;
+    Point point = point_make(&side->seen, 1);
+    side_point(c, side, row, side_number(c, 0), &point);
+    AddressPart part = lower_address_part(c->l, &side->operand->moves, &point, true);
+    unsigned unit = COOP_MOVE / dtype_bytes(side->operand->dtype);
+    part.index = k_iadd(b, part.index, k_udiv(b, k, side_number(c, unit)));
+    return part;
+}
+
+// The part that the buffer's first K makes.
+static AddressPart side_run(Coop *c, const CoopSide *side, KVal near) {
+    KVal zero = side_number(c, 0);
+    Point point = point_make(&side->seen, 1);
+    unsigned unit = COOP_MOVE / dtype_bytes(side->operand->dtype);
+    point.index[0] = point.index[1] = zero;
+    point.index[2] = k_udiv(c->l->b, near, side_number(c, unit));
+    return lower_address_part(c->l, &side->operand->moves, &point, false);
+}
+
 static void side_slot(Coop *c, CoopSide *side, unsigned slot) {
     Lower *l = c->l;
     KBuilder *b = l->b;
@@ -70,6 +104,7 @@ static void side_slot(Coop *c, CoopSide *side, unsigned slot) {
         }
         side->row[part][slot] = at;
         if (o->linear) side->at[part][slot] = side_address(c, side, at, side->k[slot]);
+        if (side->even) side->place[part][slot] = side_place(c, side, at, side->k[slot]);
     }
 }
 
@@ -96,6 +131,7 @@ void coop_side_begin(Coop *c, CoopSide *side, const CoopOperand *operand, uint32
     if (!operand->in_memory) side->space = side_space(c, operand);
     side->seen = (Space){.rank = 3};
     side->ahead = operand->vector;
+    side->even = side_is_even(c, side);
     side->whole = dim_divides(l->dims, c->span, c->shape.contract.k);
     unsigned lanes = side->tile.lanes, total = side->tile.lines * side->tile.line;
     side->count = (total / side->tile.parts + c->s->local - 1) / c->s->local;
@@ -201,8 +237,9 @@ static KVal side_gather(Coop *c, CoopSide *side, unsigned part, unsigned slot, K
 }
 
 // A move at once. base: linear: the base for k `near`.
+// run: where the buffer's K begins, if that is one run.
 static KVal side_load(Coop *c, CoopSide *side, unsigned part, unsigned slot, KVal k0, KVal base,
-                      KVal near) {
+                      KVal near, const AddressPart *run) {
     Lower *l = c->l;
     KBuilder *b = l->b;
     const CoopOperand *o = side->operand;
@@ -212,6 +249,8 @@ static KVal side_load(Coop *c, CoopSide *side, unsigned part, unsigned slot, KVa
     Address at;
     if (o->linear) {
         at = side->at[part][slot];
+    } else if (side->even) {
+        at = lower_address_join(l, &o->moves, &side->place[part][slot], run);
     } else {
         if (inside) k = k_select(b, inside, k, k_i32(b, 0));
         at = side_address(c, side, side->row[part][slot], k);
@@ -245,8 +284,10 @@ void coop_side_fetch(Coop *c, CoopSide *side, unsigned part, KVal k0, KVal *out)
     const CoopOperand *o = side->operand;
     KVal near = side_near(c, side, k0), base = side->pointer;
     if (o->linear) base = k_ptr_add(l->b, base, near, lower_dim64(l, o->k_bytes));
+    AddressPart run = {0};
+    if (side->even) run = side_run(c, side, near);
     for (unsigned i = 0; i < side->count; i++)
-        out[i] = o->vector ? side_load(c, side, part, i, k0, base, near)
+        out[i] = o->vector ? side_load(c, side, part, i, k0, base, near, &run)
                            : side_gather(c, side, part, i, side->whole ? near : k0);
 }
 
