@@ -289,6 +289,27 @@ static void test_groups(void **state) {
     }
 }
 
+// Sizes known at run time only, one axis, several results, a state.
+static void test_symbolic(void **state) {
+    (void)state;
+    static const char text[] = "adept 1\nmodel m {\n    dim N in 1..=4\n    dim H in 1..=20\n"
+                               "    dim W in 1..=20\n    input x : [N, 5, H, W] f32\n"
+                               "    param w : [6, 5, 3, 3] f32\n"
+                               "    state s : [4, 6, 20, 20] f32 = 0\n"
+                               "    c = relu(conv2d(x, w, padding=1))\n"
+                               "    s[0:N, :, 0:H, 0:W] = c\n"
+                               "    output y = c * 2\n    output z = c + s[0:N, :, 0:H, 0:W]\n"
+                               "    output t = conv1d(x[:, :, 0, :], w[:, :, 0], padding=1)\n}\n";
+    static const int64_t sizes[][3] = {{3, 7, 9}, {1, 1, 1}, {4, 20, 6}};
+    for (unsigned i = 0; i < 3; i++) {
+        PassContext ctx = {.winograd = modes[i % 2]};
+        Graph *g = pass_run_checked_with(&ctx, load(text), NULL, 4, 1e-12);
+        (void)program_check(
+            g, &(ProgramCheck){.target = "portable", .symbols = sizes[i], .tolerance = 2e-4});
+        graph_destroy(g);
+    }
+}
+
 // What the choice says, and that it is obeyed.
 static void test_choice(void **state) {
     (void)state;
@@ -341,8 +362,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filters),       cmocka_unit_test(test_exact),
         cmocka_unit_test(test_errors),        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_channels_last), cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_channels_last), cmocka_unit_test(test_symbolic),
+        cmocka_unit_test(test_groups),        cmocka_unit_test(test_choice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
