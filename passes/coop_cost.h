@@ -28,4 +28,4 @@ double coop_step_bytes(const CoopShape *shape, const Schedule *s);
 uint32_t coop_raster(const CoopCost *cost, const Schedule *s, CoopSizes size, double units);
 // Places along K at which tiles begin, so that those that share operands do not read the same bytes
 // at the same time; 0: all at its start.
-uint32_t coop_stagger(DimTable *dims, const CoopShape *shape, const Schedule *s);
+uint32_t coop_stagger(DimTable *dims, const CoopShape *shape, const Schedule *s, double k);

@@ -225,7 +225,7 @@ static void coop_loop_carried(Coop *c) {
     coop_take(c, &c->x, 0, init + at.x_fragments);
     coop_take(c, &c->y, 0, init + at.y_fragments);
     KVal k0 = k_loop_begin(b, c->split.first, c->split.end, k_i32(b, (int32_t)c->span),
-                           K_LOOP_PLAIN, at.count, init, now);
+                           K_LOOP_DONT_UNROLL, at.count, init, now);
     for (unsigned u = 0; u < c->s->unroll; u++)
         coop_step(c, &at, k_iadd(b, k0, k_i32(b, (int32_t)(u * c->s->tile_k))), u, now);
     k_loop_end(b, now, out);

@@ -82,11 +82,11 @@ static bool coop_cycles(const CoopSite *c, const Schedule *s, CoopSizes size, Co
 static void coop_on_device(CoopSite *c, Schedule s) {
     double units = c->site->target->compute_units;
     CoopCost usual, largest;
+    s.stagger = coop_stagger(c->site->dims, &c->shape, &s, c->usual.k);
     if (!coop_cycles(c, &s, c->usual, &usual) || !coop_cycles(c, &s, c->largest, &largest)) return;
     double share = coop_work(c->usual) / coop_work(c->largest);
     double cost = sqrt(usual.cycles * share * largest.cycles);
     s.raster = coop_raster(&largest, &s, c->largest, units);
-    if (largest.groups > 1) s.stagger = coop_stagger(c->site->dims, &c->shape, &s);
     double size = dtype_bytes(c->shape.ab), ideal = coop_work(c->usual) / units * size / 2;
     const char *why =
         arena_printf(c->site->arena,
