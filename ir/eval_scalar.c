@@ -72,6 +72,10 @@ static double s_sign(double x) {
     return isnan(x) ? x : (x > 0) - (x < 0);
 }
 
+static double s_tail(double x) {
+    return isinf(x) ? 0 : fabs(x) * 0.5 * erfc(fabs(x) * 0.70710678118654752440);
+}
+
 static double s_cast(const ScalarCall *c, double x) {
     if (dtype_is_int(c->result) && dtype_is_int(c->x_dtype)) {
         return number_wrap(c->result, (int64_t)x);
@@ -119,6 +123,7 @@ static bool s_word(const ScalarCall *c, const char *name, const char *text) {
 #define RSQRT(x)           (1 / sqrt(x))
 #define RECIP(x)           (1 / (x))
 #define ERF(x)             erf(x)
+#define TAIL(x)            s_tail(x)
 #define SIN(x)             sin(x)
 #define COS(x)             cos(x)
 #define TANH(x)            tanh(x)

@@ -69,6 +69,17 @@ KVal math_erf(KBuilder *b, KVal x) {
     return k_select(b, k_fle(b, magnitude, one), small, signed_large);
 }
 
+// As r(t) t e^(-x^2 / 2) with t = 1 / (1 + 0.3 |x|), where the polynomial r was fitted for the
+// least largest relative error (1.4e-7) up to where f32 ends.
+KVal math_tail(KBuilder *b, KVal x) {
+    static const float r[] = {3.59354715e-2f, -1.58291732e-1f, 2.08234013e-1f, -5.54193688e-2f,
+                              1.29482872e-1f, 9.96332952e-2f,  1.2079904e-1f,  1.19626345e-1f};
+    KVal a = k_fmin(b, k_fabs(b, x), k_f32(b, 20)), one = k_f32(b, 1);
+    KVal t = k_fdiv(b, one, k_fma(b, k_f32(b, 0.3f), a, one));
+    KVal decay = k_exp2(b, k_fmul(b, k_fmul(b, a, k_f32(b, -0.72134752f)), a));
+    return k_fmul(b, k_fmul(b, math_polynomial(b, t, r, 8), k_fmul(b, t, a)), decay);
+}
+
 // x minus the nearest multiple n of pi / 2, and n. The first three parts of pi / 2 have at most
 // seven bits, so that their products with n < 2^17 are exact, with or without fused multiply-add.
 static KVal math_reduce(KBuilder *b, KVal x, KVal *quadrant) {

@@ -196,6 +196,9 @@ static KVal scalar_recip(ScalarCall *s, KVal x) {
 static KVal scalar_erf(ScalarCall *s, KVal x) {
     return math_erf(s->b, x);
 }
+static KVal scalar_tail(ScalarCall *s, KVal x) {
+    return math_tail(s->b, x);
+}
 static KVal scalar_sin(ScalarCall *s, KVal x) {
     return math_sin(s->b, x);
 }
@@ -344,6 +347,7 @@ KVal lower_cast(KBuilder *b, KVal x, DType from, DType to) {
 #define RSQRT(x)        CALL1(rsqrt, x)
 #define RECIP(x)        CALL1(recip, x)
 #define ERF(x)          CALL1(erf, x)
+#define TAIL(x)         CALL1(tail, x)
 #define SIN(x)          CALL1(sin, x)
 #define COS(x)          CALL1(cos, x)
 #define TANH(x)         CALL1(tanh, x)

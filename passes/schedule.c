@@ -42,11 +42,13 @@ void schedule_add(ScheduleSite *site, Schedule schedule, double cost, const char
     schedule_add_guarded(site, (Candidate){.schedule = schedule, .cost = cost, .why = why});
 }
 
-void schedule_add_guarded(ScheduleSite *site, Candidate candidate) {
-    if (schedule_fits(site, schedule_workspace(site, &candidate)))
+bool schedule_add_guarded(ScheduleSite *site, Candidate candidate) {
+    bool fits = !candidate.why || schedule_fits(site, schedule_workspace(site, &candidate));
+    if (fits)
         vec_push(site->arena, &site->list, candidate);
     else
         site->too_large++;
+    return fits && candidate.why;
 }
 
 double schedule_size(const ScheduleSite *site, Dim dim) {
@@ -158,7 +160,8 @@ static bool worth_having(const Candidate *guarded, const Candidate *otherwise) {
     return guarded->guard.conditions > 0 || guarded->cost < otherwise->cost;
 }
 
-static ScheduleSite schedule_site(const Plan *plan, NodeId fused, const CompileOptions *options) {
+static ScheduleSite schedule_site(const Plan *plan, NodeId fused, const CompileOptions *options,
+                                  bool listed) {
     Graph *g = plan->graph;
     ScheduleSite site = {.arena = g->arena,
                          .graph = g,
@@ -167,7 +170,8 @@ static ScheduleSite schedule_site(const Plan *plan, NodeId fused, const CompileO
                          .target = &plan->target,
                          .strict = plan->strict_rounding,
                          .fast = plan->fast_math,
-                         .max_workspace = options->max_workspace};
+                         .max_workspace = options->max_workspace,
+                         .listed = listed};
     const ScheduleFamily *family = schedule_family(&site);
     if (family) family->candidates(&site);
     return site;
@@ -175,7 +179,7 @@ static ScheduleSite schedule_site(const Plan *plan, NodeId fused, const CompileO
 
 // By cost, then in the order they were added.
 CandidateList plan_candidates(const Plan *plan, NodeId fused, const CompileOptions *options) {
-    CandidateList list = schedule_site(plan, fused, options).list;
+    CandidateList list = schedule_site(plan, fused, options, true).list;
     for (uint32_t i = 1; i < list.len; i++) {
         Candidate moved = list.at[i];
         uint32_t at = i;
@@ -188,7 +192,8 @@ CandidateList plan_candidates(const Plan *plan, NodeId fused, const CompileOptio
 static void schedule_guarded(ScheduleSite *site, PlanStep *step, const Candidate *last) {
     for (uint32_t i = 0; i < site->list.len; i++) {
         const ScheduleGuard *guard = &site->list.at[i].guard;
-        bool seen = guard_is_none(guard);
+        bool seen =
+            guard_is_none(guard) || (i > 0 && guard_equal(&site->list.at[i - 1].guard, guard));
         for (uint32_t k = 0; k < i && !seen; k++)
             seen = guard_equal(&site->list.at[k].guard, guard);
         if (seen) continue;
@@ -213,7 +218,7 @@ static bool schedule_by_hand(ScheduleSite *site, const Schedule *schedule, Diags
 
 bool schedule_step(Plan *plan, NodeId node, const CompileOptions *options, Diags *diags,
                    PlanStep *step) {
-    ScheduleSite site = schedule_site(plan, node, options);
+    ScheduleSite site = schedule_site(plan, node, options, false);
     if (options->family && strcmp(site.fused->family, options->family) == 0)
         return schedule_by_hand(&site, options->schedule, diags, step);
     uint32_t count;

@@ -14,6 +14,7 @@ typedef struct ScheduleSite {
     bool fast;             // f32 products need not be made in f32 (--math=fast)
     int64_t max_workspace; // as in CompileOptions
     uint32_t too_large;    // candidates left out for it
+    bool listed;           // all candidates are to be seen: each needs its reason
     CandidateList list;
 } ScheduleSite;
 
@@ -48,7 +49,9 @@ Dim schedule_attention_workspace(const ScheduleSite *site, const Schedule *sched
 void schedule_add(ScheduleSite *site, Schedule schedule, double cost, const char *why);
 // Guarded candidates are tried in the order in which their guards are first added; what has no
 // guard comes last. A candidate that needs more workspace than there may be is counted, not kept.
-void schedule_add_guarded(ScheduleSite *site, Candidate candidate);
+// One without a reason is known not to be chosen: it only counts among those that were tried.
+// Gives whether the candidate may be chosen.
+bool schedule_add_guarded(ScheduleSite *site, Candidate candidate);
 // A size to reckon with: the value of a constant; of others a typical one within their bounds.
 double schedule_size(const ScheduleSite *site, Dim dim);
 double schedule_largest(const ScheduleSite *site, Dim dim);

@@ -14,7 +14,9 @@ typedef struct CoopSite {
     FragmentShape fragment;
     Condition condition[CONDITIONS_MAX]; // under which the candidates are legal
     uint32_t conditions;
-    bool bounded; // the result's size is, so that K may be split
+    TargetFeatures features; // that they need
+    double least;            // of the costs so far, 0: none yet
+    bool bounded;            // the result's size is, so that K may be split
 } CoopSite;
 
 static TargetFeatures coop_features(const CoopSite *c) {
@@ -39,16 +41,22 @@ static bool coop_fragment(CoopSite *c) {
     return most > 0;
 }
 
+// Whether a candidate of this cost needs a reason.
+static bool coop_needs_reason(const CoopSite *c, double cost) {
+    return c->site->listed || c->least == 0 || cost < c->least;
+}
+
 static void coop_add(CoopSite *c, const Schedule *s, double cost, const char *why) {
     ScheduleSite *site = c->site;
     uint32_t shared = coop_shared_bytes(&c->shape, s);
     Candidate candidate = {.schedule = *s, .cost = cost, .why = why};
-    candidate.guard = (ScheduleGuard){.features = coop_features(c),
+    candidate.guard = (ScheduleGuard){.features = c->features,
                                       .shared_bytes = shared > 32768 ? shared : 0,
                                       .fragment = c->fragment,
                                       .conditions = c->conditions};
     memcpy(candidate.guard.condition, c->condition, sizeof c->condition);
-    schedule_add_guarded(site, candidate);
+    bool better = c->least == 0 || cost < c->least;
+    if (schedule_add_guarded(site, candidate) && better) c->least = cost;
 }
 
 static unsigned coop_parts(const Schedule *s) {
@@ -88,12 +96,14 @@ static void coop_on_device(CoopSite *c, Schedule s) {
     double cost = sqrt(usual.cycles * share * largest.cycles);
     s.raster = coop_raster(&largest, &s, c->largest, units);
     double size = dtype_bytes(c->shape.ab), ideal = coop_work(c->usual) / units * size / 2;
-    const char *why =
-        arena_printf(c->site->arena,
-                     "%.0f products a cycle of each of %.0f units: %.0f workgroups, %.0f at a "
-                     "time on a unit, %u registers, %u bytes shared",
-                     ideal * 2 / size / usual.cycles, units, usual.groups, usual.together,
-                     usual.registers, coop_shared_bytes(&c->shape, &s));
+    const char *why = NULL;
+    if (coop_needs_reason(c, cost))
+        why =
+            arena_printf(c->site->arena,
+                         "%.0f products a cycle of each of %.0f units: %.0f workgroups, %.0f at a "
+                         "time on a unit, %u registers, %u bytes shared",
+                         ideal * 2 / size / usual.cycles, units, usual.groups, usual.together,
+                         usual.registers, coop_shared_bytes(&c->shape, &s));
     coop_add(c, &s, cost, why);
 }
 
@@ -102,8 +112,10 @@ static void coop_on_any(CoopSite *c, const Schedule *s) {
     double steps = coop_steps(s, c->usual.k), groups = coop_groups(c->usual, s);
     double products = groups * s->tile_m * s->tile_n * steps * s->tile_k;
     double cost = products / 64 + groups * (50 + steps * (20 + coop_step_bytes(&c->shape, s) / 32));
-    const char *why = arena_printf(c->site->arena, "%.4g of %.4g products are wanted ones",
-                                   coop_work(c->usual), products);
+    const char *why = NULL;
+    if (coop_needs_reason(c, cost))
+        why = arena_printf(c->site->arena, "%.4g of %.4g products are wanted ones",
+                           coop_work(c->usual), products);
     coop_add(c, s, cost, why);
 }
 
@@ -178,6 +190,7 @@ static void coop_when_whole(const CoopSite *any, Graph *g, NodeId fused) {
     if (!c.conditions) return;
     DimScope *scope = plan_assume(c.site->dims, c.condition, c.conditions);
     bool better = coop_shape(g, fused, &c.shape) && c.shape.x.vector && c.shape.y.vector;
+    c.features = coop_features(&c);
     if (better) coop_tiles(&c);
     dim_scope_end(c.site->dims, scope);
 }
@@ -207,8 +220,8 @@ void schedule_coop(ScheduleSite *site) {
         target->subgroup_min != target->subgroup_max)
         return;
     if (!coop_shape(g, fused, &c.shape) || !coop_fragment(&c)) return;
-    TargetFeatures need = coop_features(&c);
-    if ((target->features & need) != need) return;
+    c.features = coop_features(&c);
+    if ((target->features & c.features) != c.features) return;
     const ContractShape *shape = &c.shape.contract;
     c.usual = (CoopSizes){schedule_size(site, shape->batch), schedule_size(site, shape->m),
                           schedule_size(site, shape->n), schedule_size(site, shape->k)};

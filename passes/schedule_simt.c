@@ -187,14 +187,14 @@ static const char *simt_why(SimtSite *c, const Schedule *s, double cost) {
         units, wanted, simt_math(c));
 }
 
-// What costs much more than another candidate is not listed, and only the cheapest say more than
-// that.
+// What costs much more than another candidate is not listed.
 static void simt_add(SimtSite *c, const Schedule *s) {
     double cost = simt_cost(c, s);
     if (c->best > 0 && cost > 1.5 * c->best) return;
     bool better = c->best == 0 || cost < c->best;
-    if (better) c->best = cost;
-    schedule_add(c->site, *s, cost, better ? simt_why(c, s, cost) : "costs more than another one");
+    const char *why = better || c->site->listed ? simt_why(c, s, cost) : NULL;
+    Candidate candidate = {.schedule = *s, .cost = cost, .why = why};
+    if (schedule_add_guarded(c->site, candidate) && better) c->best = cost;
 }
 
 static bool simt_fits(SimtSite *c, const Schedule *s) {

@@ -111,6 +111,18 @@ static void error_function(void **state) {
     check_relative(math_erf, erf, 1, 6e-7);
 }
 
+static double tail_of(double x) {
+    return fabs(x) * 0.5 * erfc(fabs(x) * 0.70710678118654752440);
+}
+
+static void normal_tail(void **state) {
+    (void)state;
+    check_absolute(math_tail, tail_of, 8, 0x1p-23);
+    check_absolute(math_tail, tail_of, 3e38, 0x1p-23);
+    check_relative(math_tail, tail_of, 0.5, 6e-7);
+    check_relative(math_tail, tail_of, 6, 4e-6);
+}
+
 static KVal cube(KBuilder *b, KVal x) {
     return math_pow(b, x, k_f32(b, 3));
 }
@@ -168,6 +180,7 @@ int main(void) {
         cmocka_unit_test(cosine),
         cmocka_unit_test(hyperbolic_tangent),
         cmocka_unit_test(error_function),
+        cmocka_unit_test(normal_tail),
         cmocka_unit_test(powers),
         cmocka_unit_test(special_values),
     };
