@@ -91,7 +91,11 @@ static void coop_on_device(CoopSite *c, Schedule s) {
     double units = c->site->target->compute_units;
     CoopCost usual, largest;
     s.stagger = coop_stagger(c->site->dims, &c->shape, &s, c->usual.k);
-    if (!coop_cycles(c, &s, c->usual, &usual) || !coop_cycles(c, &s, c->largest, &largest)) return;
+    if (!coop_cycles(c, &s, c->usual, &usual)) return;
+    if (coop_work(c->usual) == coop_work(c->largest))
+        largest = usual;
+    else if (!coop_cycles(c, &s, c->largest, &largest))
+        return;
     double share = coop_work(c->usual) / coop_work(c->largest);
     double cost = sqrt(usual.cycles * share * largest.cycles);
     s.raster = coop_raster(&largest, &s, c->largest, units);
