@@ -220,6 +220,7 @@ static bool turn_contract(Rewrite *rewrite, const Node *node, Builder *b, bool *
         : moves ? "sums last along neighbours in memory"
                 : NULL;
     if (image) why = arena_printf(b->g->arena, "%s; %s", why, image);
+    if (why && b->reason) why = arena_printf(b->g->arena, "%s; %s", b->reason, why);
     if (why) attr[op_attr_index(op_info(OP_CONTRACT), "reason")] = attr_string(why);
     const char *part = last ? part_of(rewrite, node->result[0]) : NULL;
     ValueId value =

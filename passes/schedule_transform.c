@@ -3,7 +3,8 @@
 //
 // The cost is time in instructions: of one invocation where a compute unit has few of them, which
 // then wait for one another's results, else of all that take turns. Channels that go together save
-// addresses but leave fewer invocations. The numbers were fitted to an H200.
+// addresses but leave fewer invocations, and must fit in registers. The numbers were fitted to an
+// H200.
 #include <math.h>
 
 #include "ir/winograd.h"
@@ -12,11 +13,12 @@
 #include "passes/schedule.h"
 
 enum {
-    ACCESS = 10,   // instructions of a load or store with its address
-    SUBGROUP = 32, // invocations that issue together
-    TURNS = 4,     // subgroups of a compute unit that issue at once
-    LATENCY = 4,   // turns that a result takes
-    MANY = 8       // workgroups of a compute unit from which on the last ones do not count
+    ACCESS = 10,     // instructions of a load or store with its address
+    SUBGROUP = 32,   // invocations that issue together
+    TURNS = 4,       // subgroups of a compute unit that issue at once
+    REGISTERS = 128, // that an invocation may want, of them 32 for addresses
+    LATENCY = 4,     // turns that a result takes
+    MANY = 8         // workgroups of a compute unit from which on the last ones do not count
 };
 
 typedef struct TransformSite {
@@ -24,6 +26,7 @@ typedef struct TransformSite {
     OpId op;
     bool last;         // channels lie last in memory
     uint32_t in, out;  // cells read and made
+    uint32_t side;     // of the cells read
     const Type *tiles; // the transformed tensor
     uint32_t most;     // that can go together
 } TransformSite;
@@ -40,6 +43,7 @@ static TransformSite transform_site(ScheduleSite *site) {
     TransformSite t = {.site = site,
                        .op = node->op,
                        .last = !filters && build_attr(node, "channels_last")->i,
+                       .side = in,
                        .in = axes == 2 ? in * in : in,
                        .out = axes == 2 ? out * out : out,
                        .tiles = tiles,
@@ -67,6 +71,7 @@ static double transform_turns(const TransformSite *t, uint32_t local, double lan
 }
 
 static void transform_candidate(TransformSite *t, uint32_t local, uint32_t vec) {
+    if (t->last && vec > 1 && (t->in + t->side) * vec + 32 > REGISTERS) return;
     double lanes = t->last ? vec : 1, stores = t->last ? t->out : t->out / (double)vec;
     double each = ACCESS * (t->in + stores) + 4 * (t->in + t->out) * lanes;
     Schedule schedule = {.local = local, .vec = vec};

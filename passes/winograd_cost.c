@@ -15,8 +15,9 @@ static const double worth_it = 0.9;
 // Shares, sizes and times that were fitted to products and convolutions on an H200: of the rate of
 // products, what remains where one operand is read through windows, into registers or fragments.
 static const double share_scalar = 0.65, share_fragments = 0.65;
-static const double transform_start = 1;    // microseconds, besides its dispatch
-static const double share_transform = 0.35; // of the rate of moves, what transforms reach
+static const double transform_start = 1; // microseconds, besides its dispatch
+// Of the rate of moves, what transforms reach: along tiles, and along channels (next to fragments).
+static const double share_tiles = 0.85, share_channels = 0.35;
 enum {
     ELEMENTS_UNIT = 4096, // results that a compute unit works on at a time
     RESULTS_SIDE = 16,    // results come in squares of so many rows
@@ -44,7 +45,8 @@ static double product_time(const WinogradSite *site, double share, double batch,
 }
 
 static double moving_time(const WinogradSite *site, double bytes) {
-    double moving = cost_move(site->ctx->target, bytes) / share_transform;
+    double share = site->dtype == DT_F32 ? share_tiles : share_channels;
+    double moving = cost_move(site->ctx->target, bytes) / share;
     return moving + cost_dispatch(site->ctx->target) + transform_start;
 }
 
