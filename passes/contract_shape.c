@@ -162,6 +162,24 @@ bool contract_k_fast(const Graph *g, const ContractShape *shape, ValueId operand
     return along_k >= contract_run(g, &view, shape->batch_axes, others);
 }
 
+bool contract_shared(const Graph *g, const ContractShape *shape, ValueId operand) {
+    ValueId base;
+    View view;
+    if (!graph_view(g, operand, &base, &view) || view.inner || view.guards) return false;
+    for (uint8_t d = 0; d < view.digits; d++)
+        if (view.digit[d].axis < shape->batch_axes && !dim_is(g->dims, view.digit[d].size, 1) &&
+            !dim_is(g->dims, view.digit[d].stride, 0))
+            return false;
+    return true;
+}
+
+bool contract_joins(const Graph *g, const ContractShape *shape) {
+    if (shape->pool || dim_is(g->dims, shape->batch, 1) || !contract_shared(g, shape, shape->x))
+        return false;
+    Dim columns = dim_mul(g->dims, shape->batch, shape->n);
+    return columns != DIM_NONE && dim_bounds(g->dims, columns).hi < INT32_MAX / 2;
+}
+
 // Whether the operand is read from memory, and there is something to read.
 static bool contract_in_memory(const Graph *g, const ContractShape *shape, ValueId base) {
     NodeId from = graph_value(g, base)->node;

@@ -40,6 +40,10 @@ bool contract_part(const Graph *g, ValueId value, ValueId *base, uint32_t *cell)
 bool contract_shape(Graph *g, NodeId fused, ContractShape *out);
 // Whether the operand's elements lie side by side along K rather than along its other axes.
 bool contract_k_fast(const Graph *g, const ContractShape *shape, ValueId operand);
+// Whether the operand is the same for every number of the batch.
+bool contract_shared(const Graph *g, const ContractShape *shape, ValueId operand);
+// Whether the columns of the whole batch are those of one product, since x is shared.
+bool contract_joins(const Graph *g, const ContractShape *shape);
 // K after whose multiples the operand's elements lie as they did at K 0, so many bytes further on
 // and under the same guards; 0 if there is none that is known, or the operand is not in memory.
 int64_t contract_turn(const Graph *g, const ContractShape *shape, ValueId operand);

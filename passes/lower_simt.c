@@ -240,7 +240,8 @@ static bool simt_place(Simt *c) {
     const Schedule *s = c->s;
     Dim tiles_m = dim_ceil_div(dims, c->shape.m, dim_const(dims, s->tile_m));
     Dim tiles_n = dim_ceil_div(dims, c->columns, dim_const(dims, s->tile_n));
-    Dim groups = dim_mul(dims, c->shape.batch, dim_mul(dims, tiles_m, tiles_n));
+    Dim groups = dim_mul(dims, tiles_m, tiles_n);
+    if (!c->joined) groups = dim_mul(dims, groups, c->shape.batch);
     KVal group, depth = k_i32(b, (int32_t)s->tile_k);
     if (!contract_open(l, &c->shape, groups, &c->split, &group)) return false;
     KVal columns = lower_dim(l, tiles_n), rows = lower_dim(l, tiles_m);
@@ -285,7 +286,9 @@ static bool simt_make(Lower *l, const PlanesLayout *layout) {
     }
     if (!simt_check(c)) return false;
     simt_registers(c);
-    c->columns = dim_mul(dims, c->shape.windows, dim_const(dims, c->shape.cells));
+    c->joined = !layout && contract_joins(l->graph, &c->shape);
+    c->columns = dim_mul(dims, c->shape.windows,
+                         c->joined ? c->shape.batch : dim_const(dims, c->shape.cells));
     c->tiles = dim_ceil_div(dims, c->shape.k, dim_const(dims, s->tile_k));
     c->whole = dim_divides(dims, s->tile_k * (s->stages > 1 ? s->unroll : 1), c->shape.k);
     if (!simt_place(c)) return false;

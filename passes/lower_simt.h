@@ -32,6 +32,7 @@ typedef struct SimtSide {
     unsigned lanes; // of a read of workgroup memory
     SimtRows rows;
     uint32_t region;
+    KVal batch[SIMT_SLOTS_MAX];
     KVal place[SIMT_SLOTS_MAX][RANK_MAX]; // indices on the axes other than batch and K
     uint8_t places;
     KVal k[SIMT_SLOTS_MAX];      // offset in the tile's K
@@ -52,7 +53,8 @@ typedef struct Simt {
     ContractShape shape;
     const Schedule *s;
     Split split;
-    Dim columns; // windows * cells
+    bool joined; // columns are those of the whole batch
+    Dim columns; // windows * cells, or batch * n
     Dim tiles;   // of K
     KVal id, batch, first_m, first_n, tx, ty;
     KVal first, end;           // of the workgroup's tiles of K

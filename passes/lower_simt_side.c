@@ -105,6 +105,11 @@ static void side_slot(Simt *c, SimtSide *side, unsigned slot) {
         Dim last = dim_sub(l->dims, extent, dim_const(l->dims, width_at));
         at = k_smin(b, at, lower_dim(l, last));
     }
+    side->batch[slot] = c->joined ? side_number(c, 0) : c->batch;
+    if (c->joined && side->columns) {
+        KVal own = lower_dim(l, c->shape.n);
+        side->batch[slot] = k_udiv(b, at, own), at = k_urem(b, at, own);
+    }
     side->places = 1, side->place[slot][0] = at;
     if (side->columns && c->shape.scattered) {
         Address address;
@@ -114,9 +119,9 @@ static void side_slot(Simt *c, SimtSide *side, unsigned slot) {
     }
 }
 
-static Point side_point(Simt *c, const SimtSide *side, unsigned slot, KVal k) {
+static Point side_point(const SimtSide *side, unsigned slot, KVal k) {
     Point point = point_make(&side->space, (uint8_t)side->vec);
-    point.index[0] = c->batch;
+    point.index[0] = side->batch[slot];
     point.index[side_k_axis(side)] = k;
     uint8_t at = side->k_last ? 1 : 2;
     for (uint8_t p = 0; p < side->places; p++) point.index[at + p] = side->place[slot][p];
@@ -180,7 +185,7 @@ static bool side_places(Simt *c, SimtSide *side) {
     unsigned bytes = dtype_bytes(dtype), wide = bytes * side->vec;
     side->pointer = lower_buffer(l, side->base, K_READ);
     for (unsigned i = 0; i < side->slots; i++) {
-        Point point = side_point(c, side, i, side->k[i]);
+        Point point = side_point(side, i, side->k[i]);
         Address *at = &side->at[i];
         *at = lower_address(l, &side->near, &point, side->pointer, dtype);
         bool far = at->pointer != side->pointer; // a place outside is then no place at all
@@ -268,7 +273,7 @@ void simt_side_fetch(Simt *c, SimtSide *side, KVal tile, KVal *out) {
             Dim last = dim_sub(l->dims, c->shape.k, dim_const(l->dims, width));
             k = k_smin(b, k, lower_dim(l, last));
         }
-        Point point = side_point(c, side, i, k);
+        Point point = side_point(side, i, k);
         out[i] = side_zero(c, side, inside, lower_value(l, side->value, &point));
     }
 }

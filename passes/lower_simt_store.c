@@ -42,11 +42,15 @@ static void simt_store_vector(Simt *c, unsigned i, unsigned j, unsigned lanes) {
     KVal m = k_iadd(b, c->first_m, simt_row(c, i));
     contract_limit(l, m, c->shape.m, c->s->tile_m, &inside);
     KVal n = k_iadd(b, c->first_n, simt_column_at(c, j));
-    contract_limit(l, n, c->shape.n, c->s->tile_n, &inside);
+    contract_limit(l, n, c->columns, c->s->tile_n, &inside);
     KVal sum = simt_sum(c, i, j, lanes);
     if (inside) k_if_begin(b, inside);
     Point point = point_make(&c->sums, (uint8_t)lanes);
     point.index[0] = c->batch, point.index[1] = m, point.index[2] = n;
+    if (c->joined) {
+        KVal own = lower_dim(l, c->shape.n);
+        point.index[0] = k_udiv(b, n, own), point.index[2] = k_urem(b, n, own);
+    }
     contract_put(l, &c->split, &point, sum);
     if (inside) k_if_end(b, 0, NULL, NULL);
 }

@@ -2,18 +2,6 @@
 
 #include <assert.h>
 
-// Whether the operand is the same for every number of the batch.
-static bool planes_shared(const Graph *g, const ContractShape *shape, ValueId operand) {
-    ValueId base;
-    View view;
-    if (!graph_view(g, operand, &base, &view) || view.inner || view.guards) return false;
-    for (uint8_t d = 0; d < view.digits; d++)
-        if (view.digit[d].axis < shape->batch_axes && !dim_is(g->dims, view.digit[d].size, 1) &&
-            !dim_is(g->dims, view.digit[d].stride, 0))
-            return false;
-    return true;
-}
-
 // Rows are multiples of 8, so that every part begins at a multiple of 32 bytes.
 static Dim planes_place(Graph *g, Dim *bytes, Dim count, unsigned size, Dim *out) {
     Dim place = *bytes;
@@ -27,7 +15,7 @@ static bool planes_side(Graph *g, PlanesLayout *layout, const Schedule *s, bool 
     const ContractShape *shape = &layout->contract;
     *side = (PlanesSide){.value = columns ? shape->y : shape->x, .columns = columns};
     side->k_fast = contract_k_fast(g, shape, side->value);
-    side->shared = planes_shared(g, shape, side->value);
+    side->shared = contract_shared(g, shape, side->value);
     side->extent = columns ? shape->n : shape->m;
     side->rows = dim_align_up(g->dims, side->extent, columns ? s->tile_n : s->tile_m);
     Dim batch = side->shared ? dim_const(g->dims, 1) : shape->batch;

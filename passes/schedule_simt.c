@@ -93,10 +93,17 @@ static bool simt_whole(SimtSite *c, const Schedule *s) {
     return c->whole[step] == 2;
 }
 
+// Registers for the places of one operand's loads.
+static double simt_places(const SimtLoad *load, const Schedule *s, uint32_t tile) {
+    bool vector = load->vector && (!load->k_fast || s->tile_k % 4 == 0);
+    return simt_words(s, tile) / (vector ? 4 : 1);
+}
+
 static double simt_registers(SimtSite *c, const Schedule *s) {
     double words = simt_words(s, s->tile_m) + simt_words(s, s->tile_n);
     double line = s->reg_m + s->reg_n;
-    return s->reg_m * s->reg_n + (s->stages > 1 ? 2 : 1) * line + words + 24 +
+    double places = simt_places(&c->x, s, s->tile_m) + simt_places(&c->y, s, s->tile_n);
+    return s->reg_m * s->reg_n + (s->stages > 1 ? 2 : 1) * line + words + places + 22 +
            (simt_whole(c, s) ? 0 : SIMT_EDGE);
 }
 
@@ -297,6 +304,10 @@ void schedule_simt(ScheduleSite *site, const ContractShape *shape) {
                           schedule_size(site, shape->windows) * shape->cells};
     c.largest = (SimtSizes){schedule_largest(site, shape->batch), schedule_largest(site, shape->m),
                             schedule_largest(site, shape->windows) * shape->cells};
+    if (contract_joins(site->graph, shape)) {
+        c.usual.n *= c.usual.batch, c.usual.batch = 1;
+        c.largest.n *= c.largest.batch, c.largest.batch = 1;
+    }
     c.x = simt_load(&c, shape->x, false), c.y = simt_load(&c, shape->y, true);
     c.bounded = !shape->pool && dim_is_const(dims, shape->m, NULL) &&
                 dim_is_const(dims, shape->n, NULL) && dim_is_const(dims, shape->batch, NULL);

@@ -224,6 +224,24 @@ static void convolution_with_padding(void **state) {
     check_all(g, 3e-6, true);
 }
 
+// The weight is shared, so that columns go on from image to image within a tile; with a residual.
+static void convolution_over_images(void **state) {
+    (void)state;
+    static const char *const shapes[][2] = {{"[N, 4, 5, 7] f32", "[N, 6, 5, 7] f32"},
+                                            {"[N, 4, 4, 3] f32", "[N, 6, 4, 3] f32"}};
+    for (unsigned i = 0; i < 2; i++) {
+        Graph *g = begin();
+        ValueId x = make_input(g, "x", shapes[i][0]), w = make_param(g, "w", "[6, 4] f32");
+        ValueId r = make_input(g, "r", shapes[i][1]);
+        NodeId fused = graph_begin_fused(g, "k", "contract", false);
+        ValueId turned = make_view(g, OP_PERMUTE_DIMS, "axes=[0, 2, 3, 1]", x);
+        ValueId weight = make_view(g, OP_BROADCAST_TO, "shape=[N, 6, 4]", w);
+        ValueId c = contract(g, "batch=1, k=1", weight, turned);
+        finish(g, fused, make_op(g, OP_ADD, "s", NULL, c, r, 0));
+        check_all(g, 3e-6, true);
+    }
+}
+
 static void pooled(const char *reduce_attrs, OpId reduce, const char *pool_rows,
                    const char *pool_columns, const Schedule *form) {
     Graph *g = begin();
@@ -356,6 +374,7 @@ int main(void) {
         cmocka_unit_test(batches_and_axes),
         cmocka_unit_test(epilogue_and_prologue),
         cmocka_unit_test(convolution_with_padding),
+        cmocka_unit_test(convolution_over_images),
         cmocka_unit_test(pooling),
         cmocka_unit_test(pooling_of_neighbours),
         cmocka_unit_test(empty_operands),
