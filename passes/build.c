@@ -248,6 +248,10 @@ ValueId build_expand_to(Builder *b, ValueId x, uint32_t after) {
 }
 
 ValueId build_pad(Builder *b, ValueId x, uint32_t axis, Dim before, Dim after) {
+    return build_pad_with(b, x, axis, before, after, 0);
+}
+
+ValueId build_pad_with(Builder *b, ValueId x, uint32_t axis, Dim before, Dim after, int64_t value) {
     if (b->failed || !x) return 0;
     if (dim_is(b->g->dims, before, 0) && dim_is(b->g->dims, after, 0)) return x;
     Type type = build_type(b, x);
@@ -258,6 +262,7 @@ ValueId build_pad(Builder *b, ValueId x, uint32_t axis, Dim before, Dim after) {
     }
     Attrs attrs = attrs_of(b, OP_PAD);
     set(&attrs, "widths", attr_pairs(widths, type.rank));
+    if (value) set(&attrs, "value", attr_int(value));
     return unary(b, "pad", x, &attrs);
 }
 

@@ -52,6 +52,7 @@ ValueId build_slice(Builder *b, const char *part, ValueId x, uint32_t axis, Dim 
 ValueId build_expand(Builder *b, const char *part, ValueId x, uint32_t axis);
 ValueId build_expand_to(Builder *b, ValueId x, uint32_t after); // appends `after` axes of size 1
 ValueId build_pad(Builder *b, ValueId x, uint32_t axis, Dim before, Dim after);
+ValueId build_pad_with(Builder *b, ValueId x, uint32_t axis, Dim before, Dim after, int64_t value);
 ValueId build_flip(Builder *b, const char *part, ValueId x, uint32_t axis);
 ValueId build_where(Builder *b, const char *part, ValueId cond, ValueId x, ValueId y);
 // take or take_along_axis

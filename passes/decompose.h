@@ -49,6 +49,8 @@ typedef struct Sorted {
     ValueId keys, order;
 } Sorted;
 Sorted decompose_sorted(Builder *b, ValueId x, uint32_t axis, bool descending);
+// Places of at least the k largest, the largest first.
+ValueId decompose_best(Builder *b, ValueId x, uint32_t axis, int64_t k);
 // x joined along the axis with the updates whose keys name an element; keys outside go nowhere.
 ValueId decompose_segments(Builder *b, const char *part, ValueId x, Sorted sorted, ValueId updates,
                            uint32_t axis, const char *reduction);

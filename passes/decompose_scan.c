@@ -45,6 +45,7 @@ ValueId decompose_cumsum(Rewrite *rewrite, Builder *b, const Node *node) {
 
 // Blocks that workgroup memory sorts, and how many sorted ones become one at a time.
 enum { SORT_BLOCK_MIN = 64, SORT_BLOCK_MAX = 2048, MERGE_FAN = 8 };
+enum { BEST_MAX = SORT_BLOCK_MAX / 4 }; // so many of the largest are kept of each block
 
 static bool two_results(Builder *b, OpId op, const char *const *part, const ValueId *operand,
                         uint32_t operands, const Attr *attr, Sorted *out) {
@@ -56,28 +57,73 @@ static bool two_results(Builder *b, OpId op, const char *const *part, const Valu
     return true;
 }
 
-Sorted decompose_sorted(Builder *b, ValueId x, uint32_t axis, bool descending) {
+static Sorted sorted_blocks(Builder *b, ValueId x, uint32_t axis, int64_t block, bool descending) {
     static const char *const names[] = {"keys", "order"};
-    DimTable *dims = b->g->dims;
     Attr attr[OP_ATTRS_MAX] = {0};
     const OpInfo *op = op_info(OP_SORT_BLOCKS);
-    int64_t most = dim_bounds(dims, build_type(b, x).size[axis]).hi, block = SORT_BLOCK_MIN;
-    while (block < most && block < SORT_BLOCK_MAX) block *= 2;
     attr[op_attr_index(op, "axis")] = attr_int(axis);
     attr[op_attr_index(op, "chunk")] = attr_int(block);
     attr[op_attr_index(op, "descending")] = attr_int(descending);
     Sorted sorted = {0};
-    if (!two_results(b, OP_SORT_BLOCKS, names, &x, 1, attr, &sorted)) return sorted;
-    op = op_info(OP_MERGE_BLOCKS);
-    for (; block < most && !b->failed && block <= INT32_MAX / MERGE_FAN; block *= MERGE_FAN) {
-        Attr merge[OP_ATTRS_MAX] = {0};
-        merge[op_attr_index(op, "axis")] = attr_int(axis);
-        merge[op_attr_index(op, "chunk")] = attr_int(block);
-        merge[op_attr_index(op, "fan")] = attr_int(MERGE_FAN);
-        ValueId pair[] = {sorted.keys, sorted.order};
-        if (!two_results(b, OP_MERGE_BLOCKS, names, pair, 2, merge, &sorted)) break;
-    }
+    (void)two_results(b, OP_SORT_BLOCKS, names, &x, 1, attr, &sorted);
     return sorted;
+}
+
+static Sorted merged_blocks(Builder *b, Sorted sorted, uint32_t axis, int64_t block) {
+    static const char *const names[] = {"keys", "order"};
+    Attr attr[OP_ATTRS_MAX] = {0};
+    const OpInfo *op = op_info(OP_MERGE_BLOCKS);
+    attr[op_attr_index(op, "axis")] = attr_int(axis);
+    attr[op_attr_index(op, "chunk")] = attr_int(block);
+    attr[op_attr_index(op, "fan")] = attr_int(MERGE_FAN);
+    ValueId pair[] = {sorted.keys, sorted.order};
+    (void)two_results(b, OP_MERGE_BLOCKS, names, pair, 2, attr, &sorted);
+    return sorted;
+}
+
+static int64_t row_most(const Builder *b, ValueId x, uint32_t axis) {
+    return dim_bounds(b->g->dims, build_type(b, x).size[axis]).hi;
+}
+
+Sorted decompose_sorted(Builder *b, ValueId x, uint32_t axis, bool descending) {
+    int64_t most = row_most(b, x, axis), block = SORT_BLOCK_MIN;
+    while (block < most && block < SORT_BLOCK_MAX) block *= 2;
+    Sorted sorted = sorted_blocks(b, x, axis, block, descending);
+    for (; block < most && !b->failed && block <= INT32_MAX / MERGE_FAN; block *= MERGE_FAN)
+        sorted = merged_blocks(b, sorted, axis, block);
+    return sorted;
+}
+
+// The first `count` of each block of an axis, one block after the other. pad: what stands past the
+// end.
+static ValueId heads(Builder *b, ValueId x, uint32_t axis, int64_t block, int64_t count,
+                     int64_t pad) {
+    DimTable *dims = b->g->dims;
+    Type type = build_type(b, x), split = type;
+    Dim size = dim_const(dims, block), zero = dim_const(dims, 0), first = dim_const(dims, count);
+    Dim blocks = dim_ceil_div(dims, type.size[axis], size);
+    Dim more = dim_sub(dims, dim_mul(dims, blocks, size), type.size[axis]);
+    for (uint32_t i = type.rank; i > axis + 1; i--) split.size[i] = split.size[i - 1];
+    split.size[axis] = blocks, split.size[axis + 1] = size;
+    x = build_pad_with(b, x, axis, zero, more, pad);
+    x = build_reshape(b, "blocks", x, type.rank + 1u, split.size);
+    x = build_slice(b, "heads", x, axis + 1, zero, first, 1);
+    type.size[axis] = dim_mul(dims, blocks, first);
+    return build_reshape(b, "heads", x, type.rank, type.size);
+}
+
+ValueId decompose_best(Builder *b, ValueId x, uint32_t axis, int64_t k) {
+    if (k < 1 || k > BEST_MAX || row_most(b, x, axis) <= SORT_BLOCK_MAX ||
+        build_type(b, x).rank == RANK_MAX)
+        return decompose_sorted(b, x, axis, true).order;
+    Sorted best = sorted_blocks(b, x, axis, SORT_BLOCK_MAX, true);
+    for (int64_t block = SORT_BLOCK_MAX; !b->failed; block = k * MERGE_FAN) {
+        best.keys = heads(b, best.keys, axis, block, k, INT32_MAX);
+        best.order = heads(b, best.order, axis, block, k, 0);
+        if (b->failed || row_most(b, best.keys, axis) <= k) break;
+        best = merged_blocks(b, best, axis, k);
+    }
+    return best.order;
 }
 
 ValueId decompose_segments(Builder *b, const char *part, ValueId x, Sorted sorted, ValueId updates,

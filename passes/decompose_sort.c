@@ -59,7 +59,10 @@ static ValueId order(Builder *b, ValueId x, uint32_t axis, Dim k, bool descendin
     Type type = build_type(b, x);
     if (dim_bounds(dims, type.size[axis]).hi > COUNTED_MAX) {
         Dim zero = dim_const(dims, 0);
-        ValueId all = decompose_sorted(b, x, axis, descending).order;
+        int64_t few;
+        ValueId all = descending && k != type.size[axis] && dim_is_const(dims, k, &few)
+                          ? decompose_best(b, x, axis, few)
+                          : decompose_sorted(b, x, axis, descending).order;
         return build_slice(b, part, all, axis, zero, k, 1);
     }
     bool moved = axis + 1u != type.rank;

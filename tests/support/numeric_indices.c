@@ -87,6 +87,41 @@ static const NumericCase cases[] = {
      "output f = scatter_elements(x, index_j, v.mT[:, :, 1:], axis=1)\n"
      "output g = scatter_elements(x.mT, index_j.mT, v[:, 1:], axis=-1, reduction=\"add\")\n",
      {.ulps = 16, .absolute = 0x1p-18}},
+    {"long orders", "f32 i32", "1; 63; 2049; 17000",
+     "dim N in 1..=20000\n"
+     "input any_x : [2, N] $T; input tiny_x : [N, 1] $T; input index_x : [N] i32\n"
+     "output a = argsort(any_x); output b = sort(any_x, descending=true)\n"
+     "output c = argsort(tiny_x, axis=0); output d = argsort(index_x, descending=true)\n"
+     "p, q = topk(any_x, 1); output e = p; output f = q\n",
+     EXACT},
+    {"best of many", "f32 i32 u32", "9; 2049; 17000",
+     "dim N in 9..=20000\n"
+     "input any_x : [2, N] $T; input index_x : [N, 1] i32; input any_y : [5000, 2] $T\n"
+     "p, q = topk(any_x, 9); output a = p; output b = q\n"
+     "r, s = topk(index_x, 5, axis=0); output c = r; output d = s\n"
+     "u, v = topk(any_y, 100, axis=0); output e = u; output f = v\n",
+     EXACT},
+    {"order of NaN, infinities and zeros", "f32 f16", "1; 20; 40; 128",
+     "dim N in 1..=128\n"
+     "input x : [N] $T\n"
+     "z = x - x\n"
+     "y = where(x > 1.0, z / z, where(x > 0.5, 1.0 / z, where(x < -0.5, z * x, x)))\n"
+     "output a = sort(y); output b = argsort(y); output c = argsort(y, descending=true)\n"
+     "p, q = topk(y, 1); output d = p; output e = q\n",
+     EXACT},
+    {"scatters of many",
+     "f32 i32",
+     "1; 40; 1000",
+     "dim N in 1..=1000\n"
+     "input x : [50] $T; input index_i : [N] i32; input u : [N] $T; input y : [2, 50] $T\n"
+     "input index_j : [2, N] i32; input v : [2, N] $T\n"
+     "output a = scatter_elements(x, index_i, u)\n"
+     "output b = scatter_elements(x, index_i, u, reduction=\"add\")\n"
+     "output c = scatter_elements(y, index_j, v, axis=1, reduction=\"max\")\n"
+     "output d = scatter_nd(x, index_i[:, None], u, reduction=\"min\")\n"
+     "output e = scatter_elements(y, index_j % 50, v, axis=1)\n"
+     "output f = bincount(index_i, 50)\n",
+     {.sums = 1000, .absolute = 0x1p-12}},
     {"scatter_elements moves",
      "f32 u8 bool",
      "1 1; 2 3; 7 5; 33 16",

@@ -90,6 +90,13 @@ static const NumericCase cases[] = {
      "input x : [N, M] $T\n"
      "output a = cumsum(x, axis=1); output b = cumsum(x, axis=0)\n",
      {SUMS}},
+    {"long cumsum",
+     "f32 f16 i32",
+     "1; 4097; 20001",
+     "dim N in 1..=20001\n"
+     "input x : [2, N] $T; input y : [N, 2] $T\n"
+     "output a = cumsum(x, axis=1); output b = cumsum(y, axis=0)\n",
+     {SUMS}},
     {"softmax",
      FLOATS,
      ROW_SIZES,
