@@ -190,6 +190,27 @@ static void layer_norm(void **state) {
     check_all(g, 3e-6);
 }
 
+// Rows in registers, with what is read besides before the first sum or when it is wanted.
+static void kept_rows(void **state) {
+    (void)state;
+    static const Schedule kept[] = {
+        {.local = 64, .lanes = 16, .rows = 4, .vec = 4, .items = 2, .keep = 1},
+        {.local = 64, .lanes = 16, .rows = 4, .vec = 4, .items = 2, .keep = 2},
+        {.local = 64, .lanes = 32, .rows = 2, .vec = 2, .items = 2, .subgroup = 32, .keep = 2},
+    };
+    Graph *g = begin();
+    ValueId x = make_input(g, "x", "[N, 100] f32"), w = make_input(g, "w", "[100] f32");
+    NodeId fused = graph_begin_fused(g, "k", "row", false);
+    ValueId q = make_op(g, OP_MULTIPLY, "q", NULL, x, x, 0);
+    ValueId s = make_op(g, OP_SUM, "s", "axis=1, keepdims=true", q, 0, 0);
+    ValueId n = make_op(g, OP_DIVIDE, "n", NULL, x, s, 0);
+    ValueId y = make_op(g, OP_MULTIPLY, "y", NULL, n, w, 0);
+    finish(g, fused, &y, 1);
+    for (unsigned i = 0; i < sizeof kept / sizeof kept[0]; i++)
+        check_form(g, "h200", &kept[i], 1e-6);
+    graph_destroy(g);
+}
+
 static void rows_of_length_one(void **state) {
     (void)state;
     Graph *g = begin();
@@ -234,6 +255,7 @@ int main(void) {
         cmocka_unit_test(softmax_last_axis),
         cmocka_unit_test(softmax_middle_axis),
         cmocka_unit_test(layer_norm),
+        cmocka_unit_test(kept_rows),
         cmocka_unit_test(rows_of_length_one),
         cmocka_unit_test(whole_tensor),
         cmocka_unit_test(empty_rows),
