@@ -215,6 +215,23 @@ static void coop_when_few(const CoopSite *any, int64_t rows) {
     coop_tiles(&c);
 }
 
+// Many rows of a symbolic M, as in prefilling, get a form of their own: large tiles. The form for
+// all sizes need not care for them then.
+static void coop_when_many(CoopSite *any, int64_t rows) {
+    CoopSite c = *any;
+    DimTable *dims = c.site->dims;
+    Dim m = any->shape.contract.m, least = dim_const(dims, rows);
+    if (!c.site->target->compute_units || !any->shape.x.vector || !any->shape.y.vector ||
+        any->largest.m < 2.0 * (double)rows || !schedule_recorded(c.site, m) ||
+        dim_prove(dims, m, DIM_GE, least) != PROOF_UNKNOWN)
+        return;
+    c.condition[0] = (Condition){m, least, DIM_GE};
+    c.conditions = 1, c.usual.m = sqrt((double)rows * any->largest.m);
+    coop_tiles(&c);
+    any->largest.m = (double)rows;
+    any->usual.m = fmin(any->usual.m, any->largest.m);
+}
+
 void schedule_coop(ScheduleSite *site) {
     CoopSite c = {.site = site};
     Graph *g = (Graph *)(uintptr_t)site->graph;
@@ -235,6 +252,7 @@ void schedule_coop(ScheduleSite *site) {
                 dim_is_const(site->dims, shape->n, NULL) &&
                 dim_is_const(site->dims, shape->batch, NULL);
     coop_when_few(&c, 16);
+    coop_when_many(&c, 256);
     coop_when_whole(&c, g, fused);
     coop_tiles(&c);
 }

@@ -454,6 +454,32 @@ static void bands(void **state) {
     }
 }
 
+// Few, some and many rows of a symbolic M are made by tiles of their own.
+static void rows_choose(void **state) {
+    (void)state;
+    static const int64_t some[] = {16, 40, 256};
+    Graph *g = begin();
+    dim_set_source(g->dims, 0, DIM_FROM_INPUT);
+    ValueId x = make_input(g, "x", "[N, 256] f16"), y = make_input(g, "y", "[72, 256] f16");
+    NodeId fused = graph_begin_fused(g, "k", "contract", false);
+    finish(g, fused, contract(g, "dtype=f32", x, y));
+    for (unsigned n = 0; n < 3; n++) {
+        ProgramCheck run = {.target = "h200", .symbols = &some[n], .tolerance = 1e-5, .scale = 1};
+        const PlanStep *step = &program_check(g, &run)->plan->run.at[0];
+        uint32_t many = 0, all = 0;
+        for (uint32_t a = 0; a < step->alternatives.len; a++) {
+            const Alternative *one = &step->alternatives.at[a];
+            if (!one->fragment.m) continue;
+            if (!one->conditions)
+                all = one->schedule.tile_m * one->schedule.tile_n;
+            else if (one->condition[0].relation == DIM_GE)
+                many = one->schedule.tile_m * one->schedule.tile_n;
+        }
+        assert_true(many > 0 && all > 0 && many >= all);
+    }
+    graph_destroy(g);
+}
+
 // Symbolic sizes: where they are multiples of a move, operands are moved whole.
 static void multiples(void **state) {
     (void)state;
@@ -602,6 +628,7 @@ int main(void) {
         cmocka_unit_test(choices_run),
         cmocka_unit_test(bands),
         cmocka_unit_test(multiples),
+        cmocka_unit_test(rows_choose),
         cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
