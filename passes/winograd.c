@@ -41,6 +41,9 @@ static bool site_of(Rewrite *rewrite, const Node *node, WinogradSite *site) {
                            .groups = dim_const(g->dims, groups),
                            .inner = w->size[1],
                            .weights_known = is_weight(g, node->operand[1], 0)};
+    NodeId image = graph_value(g, node->operand[0])->node;
+    site->given =
+        image && graph_node(g, image)->kind == NODE_OP && graph_node(g, image)->op == OP_INPUT;
     site->outer = dim_floor_div(g->dims, w->size[0], site->groups);
     bool depthwise = groups > 1 && dim_is(g->dims, w->size[1], 1);
     for (unsigned i = 0; i < site->axes; i++) {

@@ -13,6 +13,7 @@ typedef struct WinogradSite {
     Dim images, groups, inner, outer; // N, G, C // G, O // G
     Dim input[2], output[2], before[2];
     bool weights_known; // they are transformed once, in prepare
+    bool given;         // the image lies as the host gave it, channels apart
 } WinogradSite;
 
 typedef struct WinogradChoice {

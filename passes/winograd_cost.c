@@ -12,9 +12,10 @@ enum { ERROR_MOST_16 = 8, ERROR_MOST_32 = 10 };
 // Winograd's form must take at most this much of the direct form's time, as it takes memory too.
 static const double worth_it = 0.9;
 
-// Shares, sizes and times that were fitted to products and convolutions on an H200: of the rate of
-// products, what remains where one operand is read through windows, into registers or fragments.
-static const double share_scalar = 0.65, share_fragments = 0.65;
+// Shares, sizes and times that were fitted to products and convolutions on an H200. Of the rate of
+// products, what remains where one operand is read through windows: into registers, into fragments
+// along channels, and one by one.
+static const double share_scalar = 0.65, share_fragments = 0.65, share_apart = 0.35;
 static const double transform_start = 1; // microseconds, besides its dispatch
 // Of the rate of moves, what transforms reach: along tiles, and along channels (next to fragments).
 static const double share_tiles = 0.85, share_channels = 0.35;
@@ -31,6 +32,17 @@ typedef struct Sizes {
     double images, groups, inner, outer, input, output; // input, output: pixels
 } Sizes;
 
+// What products with fragments read has its channels last (passes/layout.h), unless the host gave
+// it.
+static bool has_channels_apart(const WinogradSite *site) {
+    return site->dtype == DT_F32 || site->given;
+}
+
+static double share_windows(const WinogradSite *site) {
+    if (site->dtype == DT_F32) return share_scalar;
+    return has_channels_apart(site) ? share_apart : share_fragments;
+}
+
 // Microseconds of `batch` products of m x k by k x n, and of moving so many bytes meanwhile.
 static double product_time(const WinogradSite *site, double share, double batch, double m, double n,
                            double k, double bytes) {
@@ -45,7 +57,7 @@ static double product_time(const WinogradSite *site, double share, double batch,
 }
 
 static double moving_time(const WinogradSite *site, double bytes) {
-    double share = site->dtype == DT_F32 ? share_tiles : share_channels;
+    double share = has_channels_apart(site) ? share_tiles : share_channels;
     double moving = cost_move(site->ctx->target, bytes) / share;
     return moving + cost_dispatch(site->ctx->target) + transform_start;
 }
@@ -68,8 +80,8 @@ static double direct_time(const WinogradSite *site, CostEnd end) {
     Sizes s = sizes_of(site, end);
     double bytes = dtype_bytes(site->dtype), taps = pow(WINOGRAD_TAPS, site->axes);
     double image = s.images * s.groups * (s.inner * s.input + s.outer * s.output);
-    return product_time(site, site->dtype == DT_F32 ? share_scalar : share_fragments, s.groups,
-                        s.outer, s.images * s.output, s.inner * taps, bytes * image);
+    return product_time(site, share_windows(site), s.groups, s.outer, s.images * s.output,
+                        s.inner * taps, bytes * image);
 }
 
 static double winograd_time(const WinogradSite *site, const Winograd *w, bool wide, CostEnd end) {

@@ -321,7 +321,7 @@ static void test_choice(void **state) {
         {"portable", "auto", "4, 64, 56, 56", "f32", "the target's rates are not known", false, 0},
         {"h200", "auto", "4, 64, 56, 56", "f32", "Winograd F(4x4, 3x3): about", false, 0},
         {"h200", "f4", "16, 256, 28, 28", "bf16", "products kept in f32", false, 0},
-        {"h200", "auto", "16, 256, 28, 28", "bf16", "implicit product: about", false, 0},
+        {"h200", "auto", "16, 256, 28, 28", "bf16", "products kept in f32: about", false, 0},
         {"h200", "auto", "4, 64, 56, 56", "f32", "--strict-rounding", true, 0},
         {"h200", "auto", "4, 64, 56, 56", "f32", "more than --max-workspace", false, 1000000},
         {"h200", "auto", "1, 3, 8, 8", "f32", "implicit product: about", false, 0},
