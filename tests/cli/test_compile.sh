@@ -93,6 +93,31 @@ err_has "form=skinny makes at most tile_m rows"
 sed 's/form=simt/form=other/' "$scratch/own.plan" >"$scratch/form.plan"
 expect 1 opt "$scratch/form.plan" --emit=kernels
 err_has "no form other"
+# f32 products in two ways: the plan says which was asked for and what was done, and reads back.
+cat >"$scratch/product.adp" <<'END'
+adept 1
+model product {
+    input x : [1024, 2048] f32
+    input y : [2048, 1024] f32
+    output z : [1024, 1024] f32 = relu(x @ y)
+}
+END
+expect 0 compile "$scratch/product.adp" --target h200 --emit=plan
+out_has "form=simt"
+! grep -q "math fast" "$scratch/out" || fail "strict is the default"
+expect 0 compile "$scratch/product.adp" --target h200 --math=fast --emit=plan
+out_has "    math fast"
+out_has "form=planes"
+out_has "math fast: f32 as two planes of f16"
+out_has "math fast: made in f32"
+cp "$scratch/out" "$scratch/fast.plan"
+expect 0 opt "$scratch/fast.plan" --emit=plan
+cmp "$scratch/fast.plan" "$scratch/out" || fail "a fast plan reads back to another one"
+expect 0 opt "$scratch/fast.plan" --emit=package -o "$scratch/fast.adx"
+expect 0 inspect "$scratch/fast.adx"
+out_has "planes_x"
+expect 1 compile "$scratch/product.adp" --math=quick
+err_has "strict or fast is wanted"
 # Thousands of ops take seconds, not minutes, though all are alive at once.
 awk 'BEGIN { print "adept 1\nmodel wide {\n    input x : [4, 16] f32\n    s = x"
     for (i = 0; i < 3000; i++) print "    a" i " = x + " i ".5"
