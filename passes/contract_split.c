@@ -5,10 +5,11 @@
 #include "passes/coop_shape.h"
 
 // K that one trip of the main loop takes: parts begin at whole trips.
-static int64_t split_step(const Schedule *s) {
+static int64_t split_step(const Graph *g, const ContractShape *shape, const Schedule *s) {
     uint32_t unroll = s->unroll ? s->unroll : 1;
     if (s->form && strcmp(s->form, "skinny") == 0)
-        return (int64_t)s->lanes * (s->vec ? s->vec : 1) * unroll;
+        return (int64_t)s->lanes * unroll *
+               (s->vec && contract_k_fast(g, shape, shape->y) ? s->vec : 1);
     if (s->form && strcmp(s->form, "coop") == 0) return coop_stretch(s);
     return (int64_t)s->tile_k * (s->stages > 1 ? unroll : 1);
 }
@@ -31,7 +32,7 @@ ContractSplit contract_split(const Graph *g, const ContractShape *shape, const S
         out.rows = dim_align_up(dims, out.rows, s->tile_m);
         out.columns = dim_align_up(dims, out.columns, s->tile_n);
     }
-    int64_t step = split_step(s);
+    int64_t step = split_step(g, shape, s);
     if (out.parts == 1 || step < 1) return out;
     Dim trips = dim_ceil_div(dims, shape->k, dim_const(dims, step * out.parts));
     out.chunk = dim_mul(dims, trips, dim_const(dims, step));

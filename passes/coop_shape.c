@@ -90,7 +90,7 @@ bool coop_operand_reads(Graph *g, NodeId fused, CoopOperand *o) {
 }
 
 bool coop_moves_whole(const CoopOperand *o) {
-    return o->in_memory && o->vector && o->k_fast && o->moves.guards == 0;
+    return o->in_memory && o->vector && o->moves.guards == 0;
 }
 
 bool coop_operand(Graph *g, NodeId fused, const ContractShape *shape, bool columns,

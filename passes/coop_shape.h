@@ -38,8 +38,8 @@ typedef struct CoopShape {
 // One operand of a product. False where its view is too complex to be read this way.
 bool coop_operand(Graph *g, NodeId fused, const ContractShape *shape, bool columns,
                   CoopOperand *out);
-// Whether 16 bytes along K from any multiple of their elements on are read at once, without a
-// guard.
+// Whether 16 bytes along the fast axis, from any multiple of their elements on, are read at once
+// without a guard.
 bool coop_moves_whole(const CoopOperand *operand);
 // False where no schedule of this form can compute the node, whatever the target.
 bool coop_shape(Graph *g, NodeId fused, CoopShape *out);

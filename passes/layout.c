@@ -37,7 +37,9 @@ static const Node *layout_node_of(const Layout *layout, ValueId value) {
 static bool layout_is_free(const Layout *layout, ValueId value) {
     const Node *node = layout_node_of(layout, value);
     if (!value || graph_value(layout->g, value)->type.rank < 3) return false;
-    if (!node || node->kind == NODE_REPEAT) return true; // carried
+    const Type *type = &graph_value(layout->g, value)->type;
+    if (dim_is(layout->g->dims, type->size[1], 1)) return false; // both orders are the same
+    if (!node || node->kind == NODE_REPEAT) return true;         // carried
     if (node->kind != NODE_OP) return false;
     OpClass class = op_info(node->op)->class;
     if (class == OC_TRANSFORM) return node->op != OP_WINOGRAD_WEIGHT;

@@ -32,11 +32,19 @@ void schedule_scan(ScheduleSite *site);
 void schedule_flash(ScheduleSite *site);           // form coop of family attention
 bool schedule_attention_split(ScheduleSite *site); // form split; true: it serves every size
 
+// Cycles that all compute units of a device together take to read both operands of a product from
+// memory once: no schedule is faster.
+double schedule_read_cost(const ScheduleSite *site, ValueId x, ValueId y);
+// What takes `cost` with operands in near memory, while memory takes `read` for them: tiles that
+// wait for each other do not read all the time.
+double schedule_behind_memory(double cost, double read);
 // Bytes that memory gives each compute unit of a device in a cycle.
 double schedule_memory_rate(const ScheduleSite *site);
 // What splitting K costs, in cycles of a compute unit of a device: the sums of `cells` elements are
 // written and read again in parts, behind a barrier, by one more dispatch.
 double schedule_split_cost(const ScheduleSite *site, double cells, uint32_t parts);
+// What to add to a reason: ", K in 4 parts, as 64 workgroups are few"; nothing for one part.
+const char *schedule_split_why(const ScheduleSite *site, double workgroups, uint32_t parts);
 // Whether to try parts at all: the device's times are known, and workgroups do not fill it.
 bool schedule_split_pays(const ScheduleSite *site, double workgroups, uint32_t parts);
 // Bytes of workspace that the schedule needs under the guard; DIM_NONE: none.

@@ -4,6 +4,7 @@
 #include "passes/planes_shape.h"
 #include "passes/schedule.h"
 
+#include <math.h>
 #include <string.h>
 
 // Cycles of a nanosecond; bytes of the L2 and of a memory of unknown rate that a unit gets in a
@@ -14,6 +15,23 @@ double schedule_memory_rate(const ScheduleSite *site) {
     const Target *target = site->target;
     if (!target->memory_rate || !target->compute_units) return CONTRACT_FAR;
     return (double)target->memory_rate / CONTRACT_CLOCK / target->compute_units;
+}
+
+double schedule_read_cost(const ScheduleSite *site, ValueId x, ValueId y) {
+    const Graph *g = site->graph;
+    const ValueId operand[2] = {plan_memory_base(g, x), plan_memory_base(g, y)};
+    double bytes = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        const Type *type = &graph_value(g, operand[i])->type;
+        double elements = 1;
+        for (uint8_t a = 0; a < type->rank; a++) elements *= schedule_size(site, type->size[a]);
+        bytes += elements * dtype_bytes(type->dtype);
+    }
+    return bytes / schedule_memory_rate(site) / site->target->compute_units;
+}
+
+double schedule_behind_memory(double cost, double read) {
+    return pow(pow(cost, 4) + pow(1.3 * read, 4), 0.25);
 }
 
 // Partial sums stay in the L2.
@@ -28,7 +46,14 @@ double schedule_split_cost(const ScheduleSite *site, double cells, uint32_t part
 bool schedule_split_pays(const ScheduleSite *site, double workgroups, uint32_t parts) {
     const Target *target = site->target;
     if (!target->compute_units || !target->dispatch_time || !site->max_workspace) return false;
-    return workgroups * parts <= (double)CONTRACT_FULL * target->compute_units;
+    return workgroups < 2.0 * target->compute_units &&
+           workgroups * parts <= (double)CONTRACT_FULL * target->compute_units;
+}
+
+const char *schedule_split_why(const ScheduleSite *site, double workgroups, uint32_t parts) {
+    if (parts < 2) return "";
+    return arena_printf(site->arena, ", K in %u parts, as %.0f workgroups are few", parts,
+                        workgroups);
 }
 
 Dim schedule_contract_workspace(const ScheduleSite *site, const Schedule *schedule,

@@ -80,7 +80,8 @@ static bool coop_cycles(const CoopSite *c, const Schedule *s, CoopSizes size, Co
     double units = c->site->target->compute_units;
     if (!coop_cost(&c->shape, s, size, units, out)) return false;
     double bytes = (size.m + size.n) * size.k * size.batch * dtype_bytes(c->shape.ab);
-    out->cycles = fmax(out->cycles, bytes / schedule_memory_rate(c->site) / units);
+    out->cycles =
+        schedule_behind_memory(out->cycles, bytes / schedule_memory_rate(c->site) / units);
     out->cycles += schedule_split_cost(c->site, coop_cells(size), coop_parts(s));
     return true;
 }
@@ -105,9 +106,10 @@ static void coop_on_device(CoopSite *c, Schedule s) {
         why =
             arena_printf(c->site->arena,
                          "%.0f products a cycle of each of %.0f units: %.0f workgroups, %.0f at a "
-                         "time on a unit, %u registers, %u bytes shared",
+                         "time on a unit, %u registers, %u bytes shared%s",
                          ideal * 2 / size / usual.cycles, units, usual.groups, usual.together,
-                         usual.registers, coop_shared_bytes(&c->shape, &s));
+                         usual.registers, coop_shared_bytes(&c->shape, &s),
+                         schedule_split_why(c->site, coop_groups(c->usual, &s), s.split_k));
     coop_add(c, &s, cost, why);
 }
 

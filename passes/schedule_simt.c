@@ -50,6 +50,7 @@ typedef struct SimtSite {
     bool last;    // only devices without the fragments that the target lists get here
     double best;  // of the costs so far
     uint8_t whole[SIMT_STEP + 1]; // by K of a trip: 0 not asked, 1 no, 2 yes
+    double read;                  // cycles to read both operands once, on a device
 } SimtSite;
 
 static SimtLoad simt_load(const SimtSite *c, ValueId operand, bool columns) {
@@ -162,6 +163,7 @@ static double simt_cost_of(SimtSite *c, const Schedule *s, SimtSizes size) {
     double cost = rounds * (SIMT_START + tiles * simt_tile(c, s, together));
     if (rest > 0) cost += SIMT_START + tiles * simt_tile(c, s, rest);
     cost += each * epilogue * s->local / 128.0;
+    cost = schedule_behind_memory(cost, c->read);
     return cost + schedule_split_cost(c->site, size.m * size.n * size.batch, s->split_k);
 }
 
@@ -189,9 +191,11 @@ static const char *simt_why(SimtSite *c, const Schedule *s, double cost) {
     return arena_printf(
         c->site->arena,
         "%.0f %% of the units' multiply-adds: %.0f workgroups, up to %.0f at a time "
-        "on each of %.0f units; %u %% of the products made are wanted%s",
+        "on each of %.0f units; %u %% of the products made are wanted%s%s",
         100 * products * c->k / 128 / units / cost, simt_groups(s, *size), simt_together(c, s),
-        units, wanted, simt_math(c));
+        units, wanted,
+        schedule_split_why(c->site, simt_groups(s, *size) / simt_parts(s), s->split_k),
+        simt_math(c));
 }
 
 // What costs much more than another candidate is not listed.
@@ -308,6 +312,7 @@ void schedule_simt(ScheduleSite *site, const ContractShape *shape) {
         c.usual.n *= c.usual.batch, c.usual.batch = 1;
         c.largest.n *= c.largest.batch, c.largest.batch = 1;
     }
+    if (site->target->compute_units) c.read = schedule_read_cost(site, shape->x, shape->y);
     c.x = simt_load(&c, shape->x, false), c.y = simt_load(&c, shape->y, true);
     c.bounded = !shape->pool && dim_is_const(dims, shape->m, NULL) &&
                 dim_is_const(dims, shape->n, NULL) && dim_is_const(dims, shape->batch, NULL);

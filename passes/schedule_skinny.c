@@ -1,9 +1,9 @@
-// Candidates of family "contract", form "skinny": few rows, y read along K. Under a condition on M
-// where M is not constant, so that one package has a form for decoding and one for prefilling.
+// Candidates of family "contract", form "skinny": few rows, y read along K or along N. Under a
+// condition on M where M is not constant, so that one package has a form for decoding and one for
+// prefilling.
 //
-// On a device the cost is cycles of one compute unit, as for the other forms. A trip of the loop
-// waits for its loads while other workgroups of the unit have theirs under way; what they move
-// together, multiply and convert bounds them all. Numbers were fitted to an H200.
+// On a device the cost is cycles of one compute unit, as for the other forms: what its workgroups
+// read, multiply and convert together bounds them. Numbers were fitted to an H200.
 #include "passes/coop_shape.h"
 #include "passes/contract_split.h"
 #include "passes/schedule.h"
@@ -12,11 +12,11 @@
 
 enum {
     SKINNY_K_LEAST = 32,
+    SKINNY_N_LEAST = 16,
     SKINNY_ROWS_MOST = 16,
-    SKINNY_LATENCY = 1000,  // cycles of a load under load
-    SKINNY_START = 1500,    // of a workgroup
-    SKINNY_NEAR = 64,       // bytes a cycle from the L1 to a unit
-    SKINNY_REGISTERS = 128, // of an invocation, at most
+    SKINNY_START = 1000,    // cycles of a workgroup, its first loads and its way out
+    SKINNY_NEAR = 38,       // bytes a cycle to a unit from all memories
+    SKINNY_REGISTERS = 200, // of an invocation, at most
     SKINNY_FILE = 65536,
     SKINNY_INVOCATIONS = 2048
 };
@@ -27,6 +27,7 @@ typedef struct SkinnySite {
     double batch, n, k;
     double bytes; // of an element of y
     uint32_t rows, vec;
+    bool along_n; // y lies so
     bool bounded; // the result's size is, so that K may be split
     ScheduleGuard guard;
 } SkinnySite;
@@ -39,6 +40,11 @@ static double skinny_groups(const SkinnySite *c, const Schedule *s) {
     return ceil(c->n / (s->local / s->lanes * s->reg_n)) * c->batch * skinny_parts(s);
 }
 
+// K of one trip of the loop.
+static double skinny_depth(const SkinnySite *c, const Schedule *s) {
+    return (double)s->lanes * s->unroll * (c->along_n ? 1 : s->vec);
+}
+
 // A processor: multiply-adds of one invocation.
 static double skinny_cost_any(const SkinnySite *c, const Schedule *s) {
     double steps = ceil(c->k / (s->lanes * s->vec)) * s->vec;
@@ -49,26 +55,53 @@ static double skinny_cost_any(const SkinnySite *c, const Schedule *s) {
     return work * (full < 1 ? 1 : ceil(full * 4) / 4);
 }
 
+// Drivers keep a few loads under way, however many there are in a trip.
 static double skinny_registers(const SkinnySite *c, const Schedule *s) {
     double words = s->vec * c->bytes / 4, sums = c->rows * s->reg_n;
+    if (c->along_n) return 20 + s->unroll * (words + c->rows) + sums;
+    double loads = fmin(s->unroll * s->reg_n, 4.0 + s->reg_n);
     sums *= sums * 4 <= 64 ? 4 : 1;
-    return 28 + s->unroll * s->reg_n * words + sums + s->vec * (s->reg_n + 1.0);
+    return 16 + loads * words + sums + s->vec / 2.0 * (s->reg_n + 1);
+}
+
+// Bytes of y that a subgroup has under way, a cycle: more where it reads several columns at once,
+// and where a trip begins with many loads.
+static double skinny_flow(const SkinnySite *c, const Schedule *s) {
+    double columns = c->along_n ? 1 : s->reg_n, loads = columns * s->unroll;
+    return (0.7 + 0.35 * columns) * loads / (loads + 2.5);
+}
+
+// All of y once; x again for each group of columns, from nearer memories; what is under way bounds
+// both, and so does arithmetic.
+static double skinny_time(const SkinnySite *c, const Schedule *s, double subgroups) {
+    const Target *target = c->site->target;
+    double elements = c->n * c->k * c->batch / target->compute_units; // of y, for a unit
+    double columns = c->along_n ? s->vec : s->reg_n;
+    double far = elements * c->bytes, near = far * c->rows / columns;
+    double work = c->rows + (c->bytes < 4 ? 1 + c->rows / columns : 0);
+    double loads = (c->along_n ? 1 : s->reg_n) * s->unroll;
+    double full = schedule_memory_rate(c->site) * subgroups / (subgroups + 2) / (1 + 0.1 / loads);
+    double time = fmax(far / full, elements * work / 128);
+    time = fmax(time, (far + near) / SKINNY_NEAR);
+    return fmax(time, (far + near / 2) / (skinny_flow(c, s) * subgroups));
 }
 
 static double skinny_cost_device(const SkinnySite *c, const Schedule *s) {
     const Target *target = c->site->target;
-    double each = ceil(skinny_groups(c, s) / target->compute_units);
-    double together = floor(SKINNY_FILE / (skinny_registers(c, s) * s->local));
-    together = fmin(fmin(fmax(together, 1), SKINNY_INVOCATIONS / s->local), each);
-    double steps = (double)s->unroll * s->vec * s->local; // elements along K of a trip
-    double trips = ceil(c->k / (s->lanes * (double)s->vec * s->unroll * skinny_parts(s)));
-    double read = steps * s->reg_n * c->bytes, near = steps * (s->reg_n + c->rows) * c->bytes;
-    double work = c->rows * s->reg_n + (c->bytes < 4 ? c->rows + s->reg_n : 0) + 0.5;
-    double busy =
-        fmax(fmax(read / schedule_memory_rate(c->site), near / SKINNY_NEAR), steps * work / 128);
-    double trip = fmax(SKINNY_LATENCY + steps * work / 128, together * busy);
-    double fold = log2(s->lanes) * c->rows * s->reg_n * 4 * s->local / 128;
-    double cost = each / together * (SKINNY_START + trips * trip + together * fold);
+    double groups = skinny_groups(c, s) / target->compute_units, each = ceil(groups);
+    double most = floor(SKINNY_FILE / (skinny_registers(c, s) * s->local));
+    most = fmin(fmax(most, 1), SKINNY_INVOCATIONS / s->local);
+    double together = fmin(most, each), rounds = ceil(each / together);
+    // The last round is not full.
+    double uneven = each > most ? (groups + most / 16) / groups : each / groups;
+    double depth = skinny_depth(c, s) * skinny_parts(s), past = ceil(c->k / depth) * depth / c->k;
+    double cost = skinny_time(c, s, together * s->local / 32) * uneven;
+    double sums = c->rows * (c->along_n ? s->vec : s->reg_n);
+    double join = c->along_n ? c->rows * (300 + 6.0 * s->lanes) : 300 + 8 * sums;
+    if (!c->along_n && s->lanes > 32) join += 40 * s->lanes / 32.0;
+    // In many rounds workgroups start and end while others read; what is past the end is not read
+    // from memory.
+    cost += (SKINNY_START + join) * (0.85 + 0.15 * fmin(rounds, 3)) + 0.1 * cost * (past - 1);
     return cost + schedule_split_cost(c->site, c->rows * c->n * c->batch, skinny_parts(s));
 }
 
@@ -77,35 +110,55 @@ static void skinny_add(SkinnySite *c, const Schedule *s) {
     bool device = site->target->compute_units > 0;
     Candidate candidate = {.schedule = *s, .guard = c->guard};
     candidate.cost = device ? skinny_cost_device(c, s) : skinny_cost_any(c, s);
-    const char *parts =
-        s->split_k > 1 ? arena_printf(site->arena, ", K in %u parts", s->split_k) : "";
-    candidate.why = arena_printf(site->arena, "at most %u rows: %u lanes along K for %u columns%s",
-                                 c->rows, s->lanes, s->reg_n, parts);
+    double alone = skinny_groups(c, s) / skinny_parts(s);
+    uint32_t columns = c->along_n ? s->local / s->lanes * s->vec : s->reg_n;
+    candidate.why =
+        arena_printf(site->arena, "at most %u rows: %u lanes along K for %u columns%s", c->rows,
+                     s->lanes, columns, schedule_split_why(site, alone, skinny_parts(s)));
     schedule_add_guarded(site, candidate);
 }
 
-static void skinny_candidate(SkinnySite *c, uint32_t lanes, uint32_t columns, uint32_t unroll) {
+static void skinny_candidate(SkinnySite *c, Schedule s) {
     const Target *target = c->site->target;
-    Schedule s = {.form = "skinny",
-                  .local = lanes < 128 ? 128 : lanes,
-                  .lanes = lanes,
-                  .tile_m = c->rows,
-                  .reg_n = columns,
-                  .vec = c->vec,
-                  .unroll = unroll};
-    if (c->rows * columns > lanes || c->rows * columns > 32 || s.local > target->max_invocations)
-        return;
-    TargetFeatures need = TF_SUBGROUP_SIZE_CONTROL | TF_SUBGROUP_SHUFFLE;
-    if ((target->features & need) == need && target->subgroup_min == target->subgroup_max &&
-        s.local % target->subgroup_size == 0)
-        s.subgroup = target->subgroup_size;
+    s.form = "skinny", s.tile_m = c->rows, s.vec = c->vec;
+    if (s.local > target->max_invocations) return;
     if (target->compute_units && skinny_registers(c, &s) > SKINNY_REGISTERS) return;
-    if (unroll > 1 && c->k < (double)lanes * s.vec * unroll / 2) return; // half of it past the end
-    double groups = skinny_groups(c, &s);
+    if (s.unroll > 1 && c->k < skinny_depth(c, &s) / 2) return; // half of it past the end
+    double groups = skinny_groups(c, &s), trips = c->k / skinny_depth(c, &s);
     skinny_add(c, &s);
-    double trips = c->k / ((double)lanes * s.vec * unroll);
     for (s.split_k = 2; s.split_k <= 8 && s.split_k <= trips; s.split_k *= 2)
         if (c->bounded && schedule_split_pays(c->site, groups, s.split_k)) skinny_add(c, &s);
+}
+
+static void skinny_along_k(SkinnySite *c) {
+    const Target *target = c->site->target;
+    TargetFeatures need = TF_SUBGROUP_SIZE_CONTROL | TF_SUBGROUP_SHUFFLE;
+    bool fixed = (target->features & need) == need && target->subgroup_min == target->subgroup_max;
+    bool device = target->compute_units > 0;
+    uint32_t unroll_most = device ? 8 : 1;
+    for (uint32_t lanes = device ? 32 : 8; lanes <= 128; lanes *= 2)
+        for (uint32_t columns = c->shape.cells; columns <= (device ? 4 : 8); columns *= 2)
+            for (uint32_t unroll = 1; unroll <= unroll_most; unroll *= 2) {
+                Schedule s = {.local = lanes < 128 ? 128 : lanes, .lanes = lanes};
+                s.reg_n = columns, s.unroll = unroll;
+                if (fixed && s.local % target->subgroup_size == 0)
+                    s.subgroup = target->subgroup_size;
+                uint32_t near = s.subgroup && s.subgroup < lanes ? s.subgroup : lanes;
+                if (c->rows * columns > near || c->rows * columns > 32) continue;
+                skinny_candidate(c, s);
+            }
+}
+
+static void skinny_along_n(SkinnySite *c) {
+    const Target *target = c->site->target;
+    uint32_t unroll_most = target->compute_units ? 8 : 2;
+    for (uint32_t local = 64; local <= 256; local *= 2)
+        for (uint32_t lanes = 4; 4 * lanes <= local; lanes *= 2)
+            for (uint32_t unroll = 2; unroll <= unroll_most; unroll *= 2) {
+                Schedule s = {.local = local, .lanes = lanes, .reg_n = c->vec, .unroll = unroll};
+                if (c->rows * c->vec > 128 || local * c->vec * 4 > target->shared_bytes) continue;
+                skinny_candidate(c, s);
+            }
 }
 
 // 16 bytes of each operand where they lie so.
@@ -115,10 +168,11 @@ static uint32_t skinny_vec(const SkinnySite *c) {
     NodeId fused = g->regions.at[site->fused->body].owner;
     CoopOperand y;
     uint32_t wide = COOP_MOVE / (uint32_t)c->bytes;
+    Dim fast = c->along_n ? c->shape.n : c->shape.k;
     if (wide > 4 && site->target->compute_units && coop_operand(g, fused, &c->shape, true, &y) &&
-        coop_moves_whole(&y) && dim_divides(site->dims, wide, c->shape.k))
+        y.k_fast != c->along_n && coop_moves_whole(&y) && dim_divides(site->dims, wide, fast))
         return wide;
-    return schedule_divisor(site, c->shape.k, 4);
+    return schedule_divisor(site, fast, 4);
 }
 
 static void skinny_rows(SkinnySite *c, uint32_t rows) {
@@ -133,24 +187,25 @@ static void skinny_rows(SkinnySite *c, uint32_t rows) {
         c->guard.condition[0] = (Condition){c->shape.m, most, DIM_LE};
         c->guard.conditions = 1;
     }
-    uint32_t unroll_most = site->target->compute_units ? 16 : 1;
-    for (uint32_t lanes = 8; lanes <= 128; lanes *= 2)
-        for (uint32_t columns = c->shape.cells; columns <= 8; columns *= 2)
-            for (uint32_t unroll = 1; unroll <= unroll_most; unroll *= 2)
-                skinny_candidate(c, lanes, columns, unroll);
+    if (c->along_n)
+        skinny_along_n(c);
+    else
+        skinny_along_k(c);
 }
 
 void schedule_skinny(ScheduleSite *site) {
     SkinnySite c = {.site = site};
     Graph *g = (Graph *)(uintptr_t)site->graph;
     if (!contract_shape(g, g->regions.at[site->fused->body].owner, &c.shape)) return;
-    if (c.shape.pool || !contract_k_fast(g, &c.shape, c.shape.y)) return;
+    if (c.shape.pool) return;
+    c.along_n = !contract_k_fast(g, &c.shape, c.shape.y);
     c.batch = schedule_size(site, c.shape.batch);
     c.n = schedule_size(site, c.shape.n);
     c.k = schedule_size(site, c.shape.k);
     if (c.k < SKINNY_K_LEAST) return;
     c.bytes = dtype_bytes(graph_value(g, c.shape.y)->type.dtype);
     c.vec = skinny_vec(&c);
+    if (c.along_n && (!site->target->compute_units || c.n < SKINNY_N_LEAST)) return;
     c.bounded =
         dim_is_const(site->dims, c.shape.n, NULL) && dim_is_const(site->dims, c.shape.batch, NULL);
     int64_t m;
@@ -158,5 +213,6 @@ void schedule_skinny(ScheduleSite *site) {
         if (m <= SKINNY_ROWS_MOST) skinny_rows(&c, (uint32_t)(m < 1 ? 1 : m));
         return;
     }
-    skinny_rows(&c, 1); // each further form would be a kernel more
+    skinny_rows(&c, 1); // each further form is a kernel more
+    if (site->target->compute_units && !c.along_n) skinny_rows(&c, 4);
 }

@@ -219,6 +219,27 @@ static void narrow_integers_convert(void **state) {
     assert_memory_equal(q, ((uint8_t[]){1, 0, 0, 1}), 4);
 }
 
+static void halves_unpack(void **state) {
+    (void)state;
+    Arena *arena = arena_create();
+    KBuilder *b = k_begin(arena, "unpack", 4);
+    KVal x = k_param_buffer(b, "x", DT_I32, K_READ), y = k_param_buffer(b, "y", DT_F32, K_WRITE);
+    KVal id = k_local_id(b);
+    KVal both = k_unpack_f16(b, k_load(b, x, id, DT_I32, 1, 4));
+    k_store(b, y, k_imul(b, id, k_i32(b, 2)), DT_F32, 8, both);
+    // 1, -2; the least and the largest subnormal; the largest, infinity; NaN, -0
+    const uint16_t words[8] = {0x3c00, 0xc000, 0x0001, 0x03ff, 0x7bff, 0x7c00, 0x7e00, 0x8000};
+    const float wanted[8] = {1, -2, 0x1p-24f, 0x1.ff8p-15f, 65504, INFINITY, NAN, -0.0f};
+    float out[8];
+    KArg args[2] = {{.buffer = {(uint8_t *)(uintptr_t)words, sizeof words, NULL}},
+                    {.buffer = {(uint8_t *)out, sizeof out, NULL}}};
+    Run run = run_kernel(arena, k_finish(b), args, 1, 4);
+    for (unsigned i = 0; i < 8; i++)
+        assert_true(isnan(wanted[i]) ? isnan(out[i])
+                                     : memcmp(&out[i], &wanted[i], sizeof out[i]) == 0);
+    expect_clean(&run);
+}
+
 static void pointers_move_in_64_bits(void **state) {
     (void)state;
     static const char text[] =
@@ -558,6 +579,7 @@ int main(void) {
         cmocka_unit_test(subgroups_reduce_and_shuffle),
         cmocka_unit_test(memory_types_convert),
         cmocka_unit_test(narrow_integers_convert),
+        cmocka_unit_test(halves_unpack),
         cmocka_unit_test(pointers_move_in_64_bits),
         cmocka_unit_test(shared_races_are_found),
         cmocka_unit_test(unwritten_shared_memory_is_found),

@@ -81,6 +81,26 @@ static void ragged_depth(void **state) { // K that no step divides
     }
 }
 
+// Sums that lanes of a subgroup, and subgroups, hand to each other.
+static void joins(void **state) {
+    (void)state;
+    static const uint32_t shapes[][4] = {
+        // lanes, rows, columns, subgroup
+        {32, 1, 1, 32}, {32, 5, 3, 32}, {32, 8, 4, 32},  {8, 3, 2, 32},   {16, 4, 4, 32},
+        {64, 1, 1, 32}, {64, 8, 4, 32}, {128, 5, 3, 32}, {128, 1, 2, 32}, {128, 16, 2, 32}};
+    for (unsigned i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        Schedule form = {.form = "skinny", .local = 128, .vec = 4, .unroll = 1};
+        form.lanes = shapes[i][0], form.tile_m = shapes[i][1], form.reg_n = shapes[i][2];
+        form.subgroup = shapes[i][3];
+        Graph *g = linear(DT_F32, -(int64_t)form.tile_m, 37, 516, DT_F32);
+        check(g, "h200", &form, form.tile_m, 1e-5);
+        graph_destroy(g);
+        g = linear(DT_I8, -(int64_t)form.tile_m, 37, 516, DT_I32);
+        check(g, "h200", &form, 1, 0);
+        graph_destroy(g);
+    }
+}
+
 // 16 bytes a load: K of whole trips, of broken ones, and less than one; bounds of K's end.
 static void wide_loads(void **state) {
     (void)state;
@@ -92,7 +112,7 @@ static void wide_loads(void **state) {
                  {DT_U8, DT_I32, 16, 0},    {DT_F16, DT_F16, 8, 2e-3},  {DT_F32, DT_F32, 4, 1e-5},
                  {DT_F32, DT_F32, 8, 1e-5}};
     for (unsigned t = 0; t < sizeof types / sizeof *types; t++) {
-        for (int64_t k = 16; k <= 1100; k = 2 * k + (k % 3 ? 0 : 16)) {
+        for (int64_t k = 16; k <= 1100; k = 3 * k + (k % 3 ? 0 : 16)) {
             Schedule form = {.form = "skinny", .local = 64, .lanes = 16, .vec = types[t].vec};
             for (form.tile_m = 1; form.tile_m <= 8; form.tile_m += 7) {
                 form.reg_n = form.tile_m == 1 ? 4 : 2, form.unroll = form.tile_m == 1 ? 4 : 2;
@@ -105,6 +125,55 @@ static void wide_loads(void **state) {
             }
         }
     }
+}
+
+// y along N: x [3, rows, k] times y [3, k, n] + b.
+static Graph *product(DType dtype, int64_t rows, int64_t n, int64_t k, DType result) {
+    Graph *g = graph_create("m");
+    Dim m = dim_symbol(g->dims, "N", 1, rows), three = dim_const(g->dims, 3);
+    Dim columns = dim_const(g->dims, n), depth = dim_const(g->dims, k);
+    Type x_type = {dtype, 3, {three, m, depth}}, y_type = {dtype, 3, {three, depth, columns}};
+    Type b_type = {result, 1, {columns}};
+    ValueId x = declare(g, "x", &x_type), y = declare(g, "y", &y_type);
+    ValueId b = declare(g, "b", &b_type);
+    NodeId fused = graph_begin_fused(g, "k0", "contract", false);
+    char attrs[64];
+    snprintf(attrs, sizeof attrs, "batch=1, dtype=%s", dtype_name(result));
+    ValueId turned = make_view(g, OP_TRANSPOSE, "a=1, b=2", y);
+    ValueId sum = make_op(g, OP_CONTRACT, "sum", attrs, x, turned, 0);
+    ValueId out = make_op(g, OP_ADD, "y2", NULL, sum, b, 0);
+    graph_end_fused(g, fused, &out, 1);
+    graph_add_output(g, "o", NULL, out, (Loc){0});
+    g->stage = STAGE_FUSED;
+    return g;
+}
+
+static void along_n(void **state) {
+    (void)state;
+    static const struct {
+        DType dtype, result;
+        uint32_t vec, unroll;
+        int64_t n;
+        double tolerance;
+    } cases[] = {{DT_F16, DT_F32, 8, 8, 40, 1e-5}, {DT_F16, DT_F16, 8, 4, 264, 2e-3},
+                 {DT_BF16, DT_F32, 8, 1, 8, 1e-5}, {DT_I8, DT_I32, 16, 16, 48, 0},
+                 {DT_F32, DT_F32, 4, 8, 68, 1e-5}, {DT_F32, DT_F32, 1, 2, 33, 1e-5},
+                 {DT_F32, DT_F32, 2, 4, 2, 1e-5},  {DT_F16, DT_F32, 4, 16, 36, 1e-5}};
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int64_t k = 1; k <= 300; k = 3 * k + 5) {
+            if (k == 1 && cases[i].n == 1) continue;
+            Schedule form = {.form = "skinny",
+                             .local = 64,
+                             .lanes = 16,
+                             .vec = cases[i].vec,
+                             .unroll = cases[i].unroll};
+            for (form.tile_m = 1; form.tile_m <= 5; form.tile_m += 4)
+                for (form.split_k = 1; form.split_k <= 3; form.split_k += 2) {
+                    Graph *g = product(cases[i].dtype, form.tile_m, cases[i].n, k, cases[i].result);
+                    check(g, "h200", &form, form.tile_m == 1 ? 1 : 3, cases[i].tolerance);
+                    graph_destroy(g);
+                }
+        }
 }
 
 static void dtypes(void **state) {
@@ -120,7 +189,7 @@ static void dtypes(void **state) {
     graph_destroy(g);
 }
 
-// One row: an alternative of its own under the condition that there is one; else the form itself.
+// One row, and up to 4: alternatives of their own under the condition that there are no more.
 static void choice(void **state) {
     (void)state;
     Diags *diags = diags_create();
@@ -129,15 +198,19 @@ static void choice(void **state) {
     assert_true(target_builtin("h200", &target));
     Graph *g = linear(DT_F32, 0, 4096, 4096, DT_F32);
     assert_true(plan_build(g, &target, &(CompileOptions){0}, diags, &plan));
-    assert_int_equal(plan->run.at[0].alternatives.len, 2);
-    const Alternative *first = &plan->run.at[0].alternatives.at[0];
+    assert_int_equal(plan->run.at[0].alternatives.len, 3);
+    const Alternative *first = &plan->run.at[0].alternatives.at[0], *second = first + 1;
+    assert_string_equal(second->schedule.form, "skinny");
+    assert_int_equal(second->schedule.tile_m, 4);
+    assert_int_equal(second->conditions, 1);
+    assert_true(dim_is(g->dims, second->condition[0].right, 4));
     assert_string_equal(first->schedule.form, "skinny");
     assert_int_equal(first->schedule.tile_m, 1);
     assert_int_equal(first->schedule.subgroup, 32);
     assert_int_equal(first->conditions, 1);
     assert_int_equal(first->condition[0].relation, DIM_LE);
     assert_true(dim_is(g->dims, first->condition[0].right, 1));
-    assert_int_equal(plan->run.at[0].alternatives.at[1].conditions, 0);
+    assert_int_equal(plan->run.at[0].alternatives.at[2].conditions, 0);
     graph_destroy(g);
     g = linear(DT_F32, 1, 4096, 4096, DT_F32);
     assert_true(plan_build(g, &target, &(CompileOptions){0}, diags, &plan));
@@ -148,8 +221,9 @@ static void choice(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(shapes), cmocka_unit_test(ragged_depth),
-                                       cmocka_unit_test(wide_loads), cmocka_unit_test(dtypes),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(shapes),     cmocka_unit_test(ragged_depth),
+                                       cmocka_unit_test(wide_loads), cmocka_unit_test(along_n),
+                                       cmocka_unit_test(dtypes),     cmocka_unit_test(joins),
                                        cmocka_unit_test(choice)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
