@@ -43,6 +43,21 @@ static const LayoutRow layout_rows[] = {
      16,
      8,
      {{4, {LANE(2), LANE(3), LANE(4), COMPONENT(1)}}, {3, {COMPONENT(0), LANE(0), LANE(1)}}, 4}},
+    {LAYOUT_COLUMNS,
+     KU_ACC,
+     8,
+     8,
+     {{3, {COMPONENT(0), COMPONENT(1), COMPONENT(2)}}, {3, {LANE(0), LANE(1), LANE(2)}}, 8}},
+    {LAYOUT_COLUMNS,
+     KU_A,
+     8,
+     8,
+     {{3, {COMPONENT(0), COMPONENT(1), COMPONENT(2)}}, {3, {LANE(0), LANE(1), LANE(2)}}, 8}},
+    {LAYOUT_COLUMNS,
+     KU_B,
+     8,
+     8,
+     {{3, {LANE(0), LANE(1), LANE(2)}}, {3, {COMPONENT(0), COMPONENT(1), COMPONENT(2)}}, 8}},
 };
 
 typedef struct LayoutInfo {

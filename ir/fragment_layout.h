@@ -13,7 +13,8 @@
 
 // X(ID, "name", lanes, feature)
 #define FRAGMENT_LAYOUTS(X)                                                                        \
-    X(QUADS, "quads", 32, FRAGMENT_QUADS) /* a row in four lanes, measured on NVIDIA GH100 */
+    X(QUADS, "quads", 32, FRAGMENT_QUADS)      /* a row in four lanes: NVIDIA GH100 */             \
+    X(COLUMNS, "columns", 8, FRAGMENT_COLUMNS) /* a column (of a B a row) a lane: llvmpipe */
 
 typedef enum FragmentLayout {
     LAYOUT_UNKNOWN,

@@ -25,7 +25,8 @@
     X(ROUNDING_RTE32, "rounding_rte32", 13)                                                        \
     X(SPIRV16, "spirv16", 14)               /* Vulkan 1.3: SPIR-V 1.6 */                           \
     X(INT16, "int16", 15)                   /* 16-bit integers (needed to reach bf16 memory) */    \
-    X(FRAGMENT_QUADS, "fragment_quads", 16) /* layout `quads` of ir/fragment_layout.h */
+    X(FRAGMENT_QUADS, "fragment_quads", 16) /* layout `quads` of ir/fragment_layout.h */           \
+    X(FRAGMENT_COLUMNS, "fragment_columns", 17) /* layout `columns` */
 
 typedef uint64_t TargetFeatures;
 #define X(id, name, bit) enum { TF_##id = 1u << (bit) };

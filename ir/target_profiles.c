@@ -38,7 +38,7 @@ const char *const target_profile_texts[] = {
     "max_local_x = 1024\n" EVERYWHERE
     "features = storage16 storage8 float16 int8 int16 subgroup_arithmetic subgroup_shuffle"
     " subgroup_size_control cooperative_matrix memory_model signed_zero_inf_nan32 rounding_rte16"
-    " rounding_rte32 spirv16\n"
+    " rounding_rte32 spirv16 fragment_columns\n"
     "fragment = 8x8x8 f16 f16\n"
     "fragment = 8x8x8 f16 f32\n"
     "fragment = 8x8x8 i8 i32\n"

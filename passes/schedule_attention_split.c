@@ -39,6 +39,7 @@ static void split_candidate(SplitSite *c, Schedule s) {
     double bytes = groups * s.tile_n * columns * dtype_bytes(dtype);
     double wasted = (double)layout.reads * s.lanes * layout.k.vec / c->shape.size;
     double products = layout.keys * columns * s.tile_m / SPLIT_PRODUCTS * wasted;
+    if (s.lanes * COOP_MOVE < 128) products *= 1.1; // parts of lines
     double waves = ceil(groups * s.local / units / SPLIT_TOGETHER);
     double rounds = ceil(ceil(c->keys / s.tile_n) / attention_join_parts(&layout));
     double cost = SPLIT_START + rounds * SPLIT_ROUND;

@@ -66,7 +66,8 @@ static void flash_candidate(FlashSite *f, Schedule s) {
     if (together < 1) together = 1;
     double tiles = ceil(f->keys / s.tile_n), groups = f->heads * ceil(f->rows / s.tile_m);
     if (f->cut) tiles = 0.5 * tiles + 1;
-    double units = site->target->compute_units ? site->target->compute_units : 8;
+    double units = site->target->compute_units;
+    if (!units) units = together = 1; // one at a time, as far as is known
     double each = ceil(groups / units), busy = flash_tile_cost(f, &s);
     if (f->cut && groups > units) each = groups / units; // small ones fill the gaps
     double at_once = fmin(together, each);

@@ -154,6 +154,9 @@ static uint64_t feature_bits(const DeviceChain *chain, const VkPhysicalDeviceVul
     HAVE(chain->cooperative.cooperativeMatrix && p1->subgroupSize == 32 &&
              p2->driverID == VK_DRIVER_ID_NVIDIA_PROPRIETARY,
          FRAGMENT_QUADS)
+    HAVE(chain->cooperative.cooperativeMatrix && p1->subgroupSize == 8 &&
+             p2->driverID == VK_DRIVER_ID_MESA_LLVMPIPE,
+         FRAGMENT_COLUMNS)
 #undef HAVE
     return bits;
 }

@@ -104,7 +104,8 @@ enum AdxDType {
     X(ROUNDING_RTE32, 13)                                                                          \
     X(SPIRV16, 14)                                                                                 \
     X(INT16, 15)                                                                                   \
-    X(FRAGMENT_QUADS, 16)
+    X(FRAGMENT_QUADS, 16)                                                                          \
+    X(FRAGMENT_COLUMNS, 17)
 enum AdxFeature {
 #define X(id, bit) ADX_FEATURE_##id = 1 << (bit),
     ADX_FEATURES(X)
