@@ -94,6 +94,25 @@ static bool flash_has_fragment(const FlashShape *shape, const Schedule *s, const
     return false;
 }
 
+static unsigned ceil_div(unsigned a, unsigned b) {
+    return (a + b - 1) / b;
+}
+
+static bool flash_holds(const FlashShape *shape, const Schedule *s, const FragmentMap *map) {
+    const AttentionShape *a = &shape->attention;
+    FlashTile q = flash_tile(s->tile_m, a->size, s->frag_k);
+    FlashTile v = flash_tile(s->tile_n, a->value_size, s->frag_n);
+    unsigned down = s->warp_m / s->frag_m, line = q.line > v.line ? q.line : v.line, groups = 1;
+    for (uint8_t i = 0; i < map->row.bits; i++)
+        if (!map->row.bit[i].lane) groups *= 2;
+    return down * groups <= FLASH_SLOTS_MAX &&
+           down * q.columns / s->frag_k <= FLASH_FRAGMENTS_MAX &&
+           down * v.columns / s->frag_n <= FLASH_FRAGMENTS_MAX &&
+           down * s->tile_n / s->frag_n <= FLASH_FRAGMENTS_MAX &&
+           ceil_div(s->tile_m * q.line, s->local) <= FLASH_MOVES_MAX &&
+           ceil_div(s->tile_n * line, s->local) <= FLASH_MOVES_MAX;
+}
+
 const char *flash_refuses(const FlashShape *shape, const Schedule *s, const Target *target) {
     const AttentionShape *a = &shape->attention;
     FragmentMap map;
@@ -115,6 +134,7 @@ const char *flash_refuses(const FlashShape *shape, const Schedule *s, const Targ
         return "local is more than the target allows";
     if (s->stages < 1 || s->stages > 3) return "stages must be 1 to 3";
     if (a->size > 256 || a->value_size > 256) return "heads have at most 256 columns";
+    if (!flash_holds(shape, s, &map)) return "its tiles are more than an invocation can hold";
     if (flash_shared_words(shape, s) * 4 > target->shared_bytes)
         return "its tiles need more workgroup memory than the target has";
     return NULL;

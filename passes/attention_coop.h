@@ -15,6 +15,8 @@
 #include "passes/coop_shape.h"
 
 enum { FLASH_KEY_TILE_MAX = 128 };
+// What an invocation holds at most: moves of one operand, rows, fragments of one kind.
+enum { FLASH_MOVES_MAX = 32, FLASH_SLOTS_MAX = 16, FLASH_FRAGMENTS_MAX = 64 };
 
 typedef struct AttentionShape {
     NodeId node;

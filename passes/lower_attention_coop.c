@@ -37,14 +37,6 @@ static bool flash_begin(Flash *f) {
     FlashTile q = flash_tile(s->tile_m, f->a->size, s->frag_k);
     FlashTile v = flash_tile(s->tile_n, f->a->value_size, s->frag_n);
     f->depth = q.columns / s->frag_k, f->across = v.columns / s->frag_n;
-    unsigned q_moves = (q.rows * q.line + s->local - 1) / s->local;
-    unsigned moves = (s->tile_n * (q.line > v.line ? q.line : v.line) + s->local - 1) / s->local;
-    if (f->slots > FLASH_SLOTS_MAX || f->down * f->depth > FLASH_FRAGMENTS_MAX ||
-        f->down * f->across > FLASH_FRAGMENTS_MAX || f->down * f->chunks > FLASH_FRAGMENTS_MAX ||
-        q_moves > FLASH_MOVES_MAX || moves > FLASH_MOVES_MAX) {
-        lower_fail(l, "its tiles are more than an invocation can hold");
-        return false;
-    }
     return true;
 }
 

@@ -5,8 +5,6 @@
 #include "passes/attention_coop.h"
 #include "passes/lower_attention.h"
 
-enum { FLASH_MOVES_MAX = 32, FLASH_SLOTS_MAX = 16, FLASH_FRAGMENTS_MAX = 64 };
-
 // Rows of an operand, a tile of them at a time.
 typedef struct FlashSide {
     const CoopOperand *operand;

@@ -71,6 +71,10 @@ bool schedule_recorded(const ScheduleSite *site, Dim dim) {
     return true;
 }
 
+double schedule_long_size(const ScheduleSite *site, Dim dim) {
+    return fmax(schedule_size(site, dim), (double)dim_bounds(site->dims, dim).hi / 4);
+}
+
 uint32_t schedule_divisor(const ScheduleSite *site, Dim dim, uint32_t most) {
     while (most > 1 && !dim_divides(site->dims, most, dim)) most /= 2;
     return most;

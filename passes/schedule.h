@@ -63,6 +63,8 @@ bool schedule_add_guarded(ScheduleSite *site, Candidate candidate);
 // A size to reckon with: the value of a constant; of others a typical one within their bounds.
 double schedule_size(const ScheduleSite *site, Dim dim);
 double schedule_largest(const ScheduleSite *site, Dim dim);
+// The same of a length that matters most when it is large: at least a quarter of the most.
+double schedule_long_size(const ScheduleSite *site, Dim dim);
 // What kernels need for the group's values in memory; and with fragments of that dtype.
 TargetFeatures schedule_memory_features(const ScheduleSite *site);
 TargetFeatures schedule_fragment_features(const ScheduleSite *site, DType ab);

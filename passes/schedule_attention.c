@@ -8,12 +8,12 @@
 #include <math.h>
 
 enum {
-    SIMT_RATE = 110,     // multiply-adds a cycle
-    SIMT_READ = 96,      // bytes of workgroup memory a cycle
+    SIMT_RATE = 60,      // multiply-adds a cycle
+    SIMT_READ = 50,      // bytes of workgroup memory a cycle
     SIMT_BYTES = 24,     // from memory a cycle
     SIMT_POWERS = 12,    // scores through softmax a cycle
     SIMT_BARRIER = 60,   // cycles of one
-    SIMT_START = 1500,   // of a workgroup
+    SIMT_START = 4000,   // of a workgroup
     SIMT_REGISTERS = 120 // of an invocation, more would spill
 };
 
@@ -52,8 +52,9 @@ static void simt_candidate(SimtSite *c, const Schedule *s) {
     double together = fmin(65536.0 / (registers * s->local), 228.0 * 1024 / (words * 4 + 1024));
     if (c->causal) tiles = 0.5 * tiles + 1;
     if (!units) units = 1, together = 1, waits /= 8; // a barrier is a loop's end there
+    double start = site->target->compute_units ? SIMT_START : 100;
     double each = ceil(groups / units), at_once = fmax(1, fmin(floor(together), each));
-    double cost = each * (SIMT_START / at_once + tiles * fmax(busy, (busy + waits) / at_once));
+    double cost = each * (start / at_once + tiles * fmax(busy, (busy + waits) / at_once));
     schedule_add(site, *s, cost,
                  arena_printf(site->arena, "%u rows against %u keys a step, %u x %u scores each",
                               s->tile_m, s->tile_n, s->reg_m, s->reg_n));
@@ -78,7 +79,8 @@ void schedule_attention(ScheduleSite *site) {
     if (!attention_shape(site->graph, site->graph->regions.at[site->fused->body].owner, &c.shape))
         return;
     c.heads = schedule_size(site, c.shape.heads);
-    c.rows = schedule_size(site, c.shape.rows), c.keys = schedule_size(site, c.shape.keys);
+    c.rows = schedule_long_size(site, c.shape.rows);
+    c.keys = schedule_long_size(site, c.shape.keys);
     c.causal = build_attr(graph_node(site->graph, c.shape.node), "is_causal")->i;
     Schedule s = {.form = "simt", .unroll = site->target->compute_units ? 8 : 0};
     for (s.local = 64; s.local <= 256; s.local *= 2) simt_tiles(&c, s);

@@ -74,8 +74,7 @@ bool schedule_attention_split(ScheduleSite *site) {
         return false;
     need |= schedule_memory_features(site);
     c.guard.features = need;
-    // A decoder's keys grow: what matters is when there are many.
-    c.keys = fmax(schedule_size(site, c.shape.keys), dim_bounds(site->dims, c.shape.keys).hi / 4.0);
+    c.keys = schedule_long_size(site, c.shape.keys);
     if ((target->features & need) != need || c.keys < SPLIT_KEYS || !split_queries(&c))
         return false;
     double queries = c.guard.conditions ? 1 : schedule_size(site, c.shape.rows);

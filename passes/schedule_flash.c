@@ -59,7 +59,8 @@ static double flash_tile_cost(const FlashSite *f, const Schedule *s) {
 static void flash_candidate(FlashSite *f, Schedule s) {
     ScheduleSite *site = f->site;
     unsigned registers = flash_registers(f, &s);
-    if (flash_refuses(&f->shape, &s, site->target) || registers > FLASH_REGISTERS) return;
+    if (flash_refuses(&f->shape, &s, site->target)) return;
+    if (site->target->compute_units && registers > FLASH_REGISTERS) return;
     double shared = flash_shared_words(&f->shape, &s) * 4.0;
     double together = fmin(floor((double)FLASH_FILE / (registers * s.local)),
                            floor(FLASH_SHARED / (shared + 1024)));
@@ -72,7 +73,8 @@ static void flash_candidate(FlashSite *f, Schedule s) {
     if (f->cut && groups > units) each = groups / units; // small ones fill the gaps
     double at_once = fmin(together, each);
     double tile = fmax(at_once * busy, busy + FLASH_WAIT);
-    double cost = each / at_once * (FLASH_START + tiles * tile);
+    double start = site->target->compute_units ? FLASH_START : 100;
+    double cost = each / at_once * (start + tiles * tile);
     const char *why = arena_printf(
         site->arena,
         "%.0f workgroups of %u rows, %.0f at a time on each of %.0f units, %u registers", groups,
@@ -114,7 +116,7 @@ void schedule_flash(ScheduleSite *site) {
         return;
     const AttentionShape *a = &f.shape.attention;
     f.heads = schedule_size(site, a->heads);
-    f.rows = schedule_size(site, a->rows), f.keys = schedule_size(site, a->keys);
+    f.rows = schedule_long_size(site, a->rows), f.keys = schedule_long_size(site, a->keys);
     const Node *node = graph_node(g, a->node);
     f.cut = build_attr(node, "is_causal")->i || build_attr(node, "window")->present;
     Schedule s = {.form = "coop",
