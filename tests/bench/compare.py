@@ -42,7 +42,8 @@ CONV = [(n, c, hw, o, k, s) for n in (1, 16, 64)
                                (256, 14, 256, 3, 1), (512, 7, 512, 3, 1), (64, 56, 256, 1, 1))]
 # batch, heads, queries, head size; heads of keys, keys, causal
 ATTENTION = [(1, 32, 512, 128, 32, 512, False), (1, 32, 2048, 128, 32, 2048, False),
-             (1, 32, 2048, 128, 32, 2048, True), (1, 28, 4096, 128, 4, 4096, True),
+             (1, 32, 2048, 128, 32, 2048, True), (1, 28, 4096, 128, 4, 4096, False),
+             (1, 28, 4096, 128, 4, 4096, True), (1, 32, 2048, 64, 32, 2048, False),
              (8, 12, 256, 64, 12, 256, False), (1, 28, 1, 128, 4, 4096, False)]
 VISION = [("resnet50", "resnet50/resnet50.adp", (1, 32)),
           ("mobilenet_v2", "mobilenet/mobilenet_v2.adp", (1, 32)),
