@@ -476,6 +476,7 @@ static const Row rows[] = {
     {"And", OP_LOGICAL_AND, map_plain},
     {"ArgMax", OP_ARGMAX, map_arg},
     {"ArgMin", OP_ARGMIN, map_arg},
+    {"Attention", OP_ATTENTION, onnx_map_attention},
     {"AveragePool", OP_AVG_POOL2D, onnx_map_pool},
     {"BatchNormalization", OP_BATCH_NORM, map_batch_norm},
     {"Cast", OP_CAST, map_cast},

@@ -30,3 +30,4 @@ bool onnx_ints_of(OnnxMap *m, uint32_t index, const char *attr, int64_t out[64],
 typedef void OnnxHandler(OnnxMap *m, OpId op);
 OnnxHandler onnx_map_conv, onnx_map_conv_transpose, onnx_map_pool, onnx_map_global_pool,
     onnx_map_instance_norm, onnx_map_resize;
+OnnxHandler onnx_map_attention; // onnx_attention.c
