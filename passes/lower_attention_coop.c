@@ -76,6 +76,7 @@ static void flash_sides(Flash *f) {
     flash_side_begin(f, &f->q, &f->shape.q, q, 0, a->head);
     flash_side_begin(f, &f->k, &f->shape.k, k, 0, a->key_head);
     flash_side_begin(f, &f->v, &f->shape.v, v, k.rows * k.pitch, a->key_head);
+    f->v.zero = true;
 }
 
 static KVal fragment_at(Flash *f, const FlashSide *side, KType type, KVal row, unsigned at_row,

@@ -13,6 +13,7 @@ typedef struct FlashSide {
     uint32_t first; // word in the region
     unsigned count; // moves of an invocation
     bool whole;     // the last tile is full
+    bool zero;      // else rows past the last are 0, not that one again
     KVal pointer, head;
     KVal row[FLASH_MOVES_MAX];    // in the tile
     KVal column[FLASH_MOVES_MAX]; // in moves

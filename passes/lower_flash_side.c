@@ -1,5 +1,6 @@
 // Tiles of form "coop" of attention: rows of 16-byte moves from memory into workgroup memory. Rows
-// past the last repeat it (their weights are 0); columns past the head size are 0.
+// past the last repeat it; of values they are 0, as 0 times infinity would be NaN. Columns past the
+// head size are 0.
 #include "passes/lower_coop.h"
 #include "passes/lower_flash.h"
 
@@ -89,9 +90,11 @@ void flash_side_fetch(Flash *f, const FlashSide *side, KVal row, KVal *moves) {
     if (o->linear && side->whole) base = k_ptr_add(b, base, row, lower_dim64(l, o->k_bytes));
     if (!side->whole) last = lower_dim(l, dim_sub(l->dims, o->rows, dim_const(l->dims, 1)));
     for (unsigned i = 0; i < side->count; i++) {
-        KVal own = k_iadd(b, row, side->row[i]);
+        KVal own = k_iadd(b, row, side->row[i]), inside = 0;
+        if (last && side->zero) inside = k_sle(b, own, last);
         if (last) own = k_smin(b, own, last);
         moves[i] = o->vector ? side_move(f, side, i, own, base) : side_gather(f, side, i, own);
+        if (inside) moves[i] = k_select(b, inside, moves[i], k_splat(b, k_i32(b, 0), 4));
     }
 }
 
