@@ -74,6 +74,11 @@ static const NumericCase cases[] = {
      "output a = scaled_dot_product_attention(q, k, v, enable_gqa=true)\n"
      "output b = scaled_dot_product_attention(q, k, v, near_m, enable_gqa=true, window=40)\n",
      NEAR},
+    {"attention over special values", "f32 f16", "1 1; 3 5; 17 33; 33 70",
+     "dim L in 1..=48; dim S in 1..=80\n"
+     "input q : [L, 16] $T; input k : [S, 16] $T; input spike_v : [S, 24] $T\n"
+     "output a = scaled_dot_product_attention(q, k, spike_v)\n",
+     NEAR},
 };
 
 void numeric_attention(Arena *arena, NumericList *out) {
