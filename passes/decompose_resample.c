@@ -70,6 +70,50 @@ static ValueId mirrored_filters(Builder *b, ValueId weight, Dim batch, Dim group
     return build_reshape(b, "weight", weight, rank, merged);
 }
 
+// Whether every result pixel comes from one pixel of x: windows as wide as they are apart.
+static bool tiles_exactly(DimTable *dims, const Node *node, const Type *kernel) {
+    if (build_attr(node, "groups")->i != 1) return false;
+    for (uint32_t i = 0; i + 2 < kernel->rank; i++) {
+        Dim before, after;
+        attr_pair_of(build_attr(node, "padding"), i, &before, &after);
+        if (!dim_is(dims, before, 0) || !dim_is(dims, after, 0) ||
+            attr_int_of(build_attr(node, "output_padding"), i) != 0 ||
+            attr_int_of(build_attr(node, "dilation"), i) != 1 ||
+            !dim_is(dims, kernel->size[2 + i], attr_int_of(build_attr(node, "stride"), i)))
+            return false;
+    }
+    return 1 + 2 * (kernel->rank - 2u) + 1 <= RANK_MAX;
+}
+
+// Then it is a product of pixels and filters, [N, O, k.., ..], put in order.
+static ValueId pixel_products(Builder *b, ValueId x, ValueId weight, ValueId bias,
+                              const Type *result) {
+    Type image = build_type(b, x), kernel = build_type(b, weight);
+    uint32_t spatial = image.rank - 2u, count = 0;
+    uint8_t axes[RANK_MAX] = {0};
+    for (uint32_t i = 0; i < spatial; i++) axes[++count] = (uint8_t)(2 + i);
+    axes[++count] = 1;
+    x = build_permute(b, "pixels", x, axes); // [N, .., C]
+    for (uint32_t i = 0; i <= spatial; i++) axes[i] = (uint8_t)(1 + i);
+    axes[spatial + 1] = 0;
+    weight = build_permute(b, "filters", weight, axes); // [O, k.., C]
+    Dim size[RANK_MAX] = {image.size[0]};
+    for (uint32_t i = 0; i < kernel.rank; i++) size[1 + i] = kernel.size[axes[i]];
+    weight = build_broadcast(b, weight, kernel.rank + 1u, size);
+    if (bias) bias = build_expand_to(b, bias, 2 * spatial);
+    Builder products = *b;
+    products.name = arena_printf(b->g->arena, "%s.pixels", b->prefix);
+    ValueId y = decompose_products(&products, weight, x, bias, 1, 1, result->dtype);
+    b->failed |= products.failed;
+    axes[0] = 0, axes[1] = 1;
+    for (uint32_t i = 0; i < spatial; i++) {
+        axes[2 + 2 * i] = (uint8_t)(2 + spatial + i);
+        axes[3 + 2 * i] = (uint8_t)(2 + i);
+    }
+    y = build_permute(b, "places", y, axes);
+    return build_reshape(b, NULL, y, result->rank, result->size);
+}
+
 // A convolution with the mirrored kernel of x with zeros in between. Groups are images of their
 // own.
 ValueId decompose_conv_transpose(Rewrite *rewrite, Builder *b, const Node *node) {
@@ -81,6 +125,7 @@ ValueId decompose_conv_transpose(Rewrite *rewrite, Builder *b, const Node *node)
     Dim groups = dim_const(dims, build_attr(node, "groups")->i), batch = image.size[0];
     uint32_t spatial = result.rank - 2u;
     bool grouped = !dim_is(dims, groups, 1);
+    if (tiles_exactly(dims, node, &kernel)) return pixel_products(b, x, weight, bias, &result);
     x = spread_windows(b, node, x, &result, &kernel, groups);
     weight = mirrored_filters(b, weight, batch, groups, dim_floor_div(dims, image.size[1], groups));
     if (bias && grouped) {

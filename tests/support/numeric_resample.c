@@ -13,7 +13,9 @@ static const NumericCase cases[] = {
      "output r = conv_transpose2d(x, v, c, stride=2, groups=3)\n"
      "output s = conv_transpose2d(x, w, b, stride=3, padding=1, output_padding=[2, 0], "
      "dilation=2)\n"
-     "output t = conv_transpose2d(x, v, padding=[0, 2], groups=3)\n",
+     "output t = conv_transpose2d(x, v, padding=[0, 2], groups=3)\n"
+     "output u = conv_transpose2d(x, w, b, stride=[3, 2])\n"
+     "output z = conv_transpose1d(x[:, :, :, 0], w[:, :, :, 0], b, stride=3)\n",
      {.sums = 64, .rounds = 2}},
     {"conv_transpose of 1 and 3 axes",
      "f32 f16",
