@@ -141,6 +141,8 @@ static void skinny_along_k(SkinnySite *c) {
             for (uint32_t unroll = 1; unroll <= unroll_most; unroll *= 2) {
                 Schedule s = {.local = lanes < 128 ? 128 : lanes, .lanes = lanes};
                 s.reg_n = columns, s.unroll = unroll;
+                // Two loads under way are better than one, whatever the registers.
+                if (device && unroll == 1 && c->k >= 2.0 * lanes * c->vec) continue;
                 if (fixed && s.local % target->subgroup_size == 0)
                     s.subgroup = target->subgroup_size;
                 uint32_t near = s.subgroup && s.subgroup < lanes ? s.subgroup : lanes;
