@@ -331,7 +331,7 @@ static bool check_all(Check *check) {
 #undef EACH
     check->section = "model";
     check->record = 0;
-    return expr(check, package->model->arena_bytes, EXPR_HOST | EXPR_TRIP);
+    return expr(check, package->model->arena_bytes, EXPR_TRIP);
 }
 
 AdeptResult package_check(Package *package, const char *file, AdeptError *error) {

@@ -27,10 +27,16 @@ void session_drop_recordings(AdeptSession *session) {
     for (uint32_t i = 0; i < SESSION_RECORDINGS; i++) drop(session, &session->recordings[i]);
 }
 
-// Whether a dim is fixed when recording. Under guard all are: every tensor has memory of its own,
-// of its exact size.
+// Whether dims of the host are fixed when recording, as those of inputs always are: where the arena's
+// size follows them, and under guard, where every tensor has memory of its own, of its exact size.
+static bool records_host(const AdeptSession *session) {
+    const Package *package = &session->model->package;
+    return session->device->guard ||
+           package_depends(package, package->model->arena_bytes) & EXPR_HOST;
+}
+
 static bool recorded(const AdeptSession *session, uint32_t dim) {
-    return session->device->guard || session->model->package.dims[dim].source == ADX_DIM_INPUT;
+    return session->model->package.dims[dim].source == ADX_DIM_INPUT || records_host(session);
 }
 
 static bool same_dims(const AdeptSession *session, const Recording *recording) {
@@ -72,7 +78,7 @@ static AdeptResult fill(AdeptSession *session, Recording *recording, AdeptError 
                                   [ADX_BUF_CONST] = &session->model->consts,
                                   [ADX_BUF_STATE] = &session->states,
                                   [ADX_BUF_ARENA] = &session->arena},
-                       .record_host = guard,
+                       .record_host = records_host(session),
                        .collect_arena = guard};
     size_t key_size = package->count[ADX_DIMS] * sizeof *recording->key;
     recording->key = malloc(key_size + 1);

@@ -34,6 +34,14 @@ static const NumericCase cases[] = {
      "output c = reshape(transpose(o, 1, 2), [2, S, 64]); output d = cache; output e = rows\n"
      "output f = transpose(softmax(x), 0, 1); output g = flip(matmul(x, w.T), axis=1)\n",
      {SUMS}},
+    {"sizes of the host",
+     "f32",
+     "3 5; 1 7; 3 2; 64 64; 2 1",
+     "dim N in 1..=64; dim K in 1..=64\n"
+     "input x : [N, 2 * K] f32\n"
+     "input y : [2 * K, 2 * K] f32\n"
+     "output a = (x @ y) @ y\n",
+     {SUMS}},
     {"repeat carries two",
      "f32",
      "1; 7; 65",
