@@ -27,8 +27,9 @@ void session_drop_recordings(AdeptSession *session) {
     for (uint32_t i = 0; i < SESSION_RECORDINGS; i++) drop(session, &session->recordings[i]);
 }
 
-// Whether dims of the host are fixed when recording, as those of inputs always are: where the arena's
-// size follows them, and under guard, where every tensor has memory of its own, of its exact size.
+// Whether dims of the host are fixed when recording, as those of inputs always are: where the
+// arena's size follows them, and under guard, where every tensor has memory of its own, of its
+// exact size.
 static bool records_host(const AdeptSession *session) {
     const Package *package = &session->model->package;
     return session->device->guard ||
