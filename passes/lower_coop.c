@@ -58,27 +58,20 @@ static void coop_planes_take(Coop *c, const CoopSide *side, unsigned n, CoopPlan
     }
 }
 
-// Adds the products of `count` rows (columns) that stay and one that passes. Fragments' sums are
-// not rounded to nearest, so that long ones drift: each tile gets fresh ones, of the large products
-// and of the small ones, which are added in f32.
-static void coop_planes_add(Coop *c, bool columns, unsigned count, const CoopPlanes *stays,
-                            const CoopPlanes *one, KVal *const *sum) {
+// Fragments' sums are not rounded to nearest, so that long ones drift: each tile gets a fresh one,
+// which starts from the small products and is added in f32.
+static void coop_planes_add(Coop *c, const CoopPlanes *x, const CoopPlanes *y, KVal *sum) {
     KBuilder *b = c->l->b;
     KType type = ktype_frag(KU_ACC, DT_F32, c->s->frag_m, c->s->frag_n);
-    KVal large[COOP_LINE_MAX], small[COOP_LINE_MAX];
-    for (unsigned i = 0; i < count; i++) large[i] = small[i] = k_frag_fill(b, type, k_f32(b, 0));
-    for (unsigned d = 0; d < coop_deep(c) / 2; d++)
-        for (unsigned i = 0; i < count; i++) {
-            const CoopPlanes *x = columns ? one : &stays[i], *y = columns ? &stays[i] : one;
-            small[i] = k_frag_mul_add(b, x->high[d], y->low[d], small[i]);
-            large[i] = k_frag_mul_add(b, x->high[d], y->high[d], large[i]);
-            small[i] = k_frag_mul_add(b, x->low[d], y->high[d], small[i]);
-        }
-    for (unsigned i = 0; i < count; i++) {
-        KVal scaled = k_frag_binary(b, K_FRAG_MUL, small[i], k_f32(b, 1.0f / (1 << PLANES_LOW)));
-        KVal both = k_frag_binary(b, K_FRAG_ADD, scaled, large[i]);
-        *sum[i] = k_frag_binary(b, K_FRAG_ADD, *sum[i], both);
+    KVal own = k_frag_fill(b, type, k_f32(b, 0));
+    unsigned deep = coop_deep(c) / 2;
+    for (unsigned d = 0; d < deep; d++) {
+        own = k_frag_mul_add(b, x->high[d], y->low[d], own);
+        own = k_frag_mul_add(b, x->low[d], y->high[d], own);
     }
+    own = k_frag_binary(b, K_FRAG_MUL, own, k_f32(b, 1.0f / (1 << PLANES_LOW)));
+    for (unsigned d = 0; d < deep; d++) own = k_frag_mul_add(b, x->high[d], y->high[d], own);
+    *sum = k_frag_binary(b, K_FRAG_ADD, *sum, own);
 }
 
 // The side with fewer fragments stays in registers, the other passes by.
@@ -89,11 +82,13 @@ static void coop_products_planes(Coop *c, KVal *sum) {
     CoopPlanes kept[COOP_LINE_MAX], one;
     for (unsigned i = 0; i < few; i++) coop_planes_take(c, stays, i, &kept[i]);
     for (unsigned j = 0; j < many; j++) {
-        KVal *own[COOP_LINE_MAX];
-        for (unsigned i = 0; i < few; i++)
-            own[i] = &sum[columns ? j * c->across + i : i * c->across + j];
         coop_planes_take(c, passes, j, &one);
-        coop_planes_add(c, columns, few, kept, &one, own);
+        for (unsigned i = 0; i < few; i++) {
+            if (columns)
+                coop_planes_add(c, &one, &kept[i], &sum[j * c->across + i]);
+            else
+                coop_planes_add(c, &kept[i], &one, &sum[i * c->across + j]);
+        }
     }
 }
 
