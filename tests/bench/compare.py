@@ -356,7 +356,7 @@ class Table:
             with open(path, "w") as file:
                 file.write(plain_svg(series))
             return
-        figure, axes = pyplot.subplots(figsize=(8, 5))
+        figure, axes = pyplot.subplots(figsize=(9, 5))
         for label, points in sorted(series.items()):
             points.sort()
             axes.plot([p[0] for p in points], [p[1] for p in points], marker="o", label=label,
@@ -364,8 +364,10 @@ class Table:
         axes.set(xscale="log", yscale="log", xlabel="M = N = K", ylabel="TFLOP/s")
         axes.xaxis.set_major_formatter("{x:.0f}")
         axes.grid(True, which="both", alpha=0.3)
-        axes.legend()
-        figure.savefig(path)
+        axes.legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
+        axes.set_xticks(sorted({p[0] for points in series.values() for p in points}))
+        axes.xaxis.set_minor_formatter("")
+        figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
 
 
 COLOURS = ("#d62728", "#1f77b4", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#7f7f7f")
