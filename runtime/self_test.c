@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE_MAX = 128, LAYOUTS_MAX = 8, CASES_MAX = DEVICE_FRAGMENTS_MAX + LAYOUTS_MAX + 1 };
+enum { SIDE_MAX = 128, LAYOUTS_MAX = 16, CASES_MAX = DEVICE_FRAGMENTS_MAX + LAYOUTS_MAX + 1 };
 
 typedef struct Case {
     TestCode code;
@@ -136,42 +136,55 @@ uint32_t self_test_quads(bool is_b, uint32_t columns, uint32_t lane, uint32_t co
     return is_b ? across * 16 + along : along * 16 + across;
 }
 
+uint32_t self_test_columns(bool is_b, uint32_t lane, uint32_t component) {
+    return is_b ? lane * 8 + component : component * 8 + lane;
+}
+
 // Numbers 0, 1, 2, .. row by row, taken apart.
-static bool add_layout(Test *t, TestUse use, uint8_t dtype, uint32_t columns) {
-    enum { LANES = 32, ROWS = 16 };
-    uint32_t components = ROWS * columns / LANES, bytes = dtype_size(dtype);
-    Case *made = add_case(t, (uint32_t[]){ROWS * columns * bytes, ROWS * columns * bytes}, 2);
+static bool add_layout(Test *t, uint64_t feature, TestUse use, uint8_t dtype, uint32_t columns) {
+    bool quads = feature == ADX_FEATURE_FRAGMENT_QUADS, is_b = use == TEST_B;
+    uint32_t lanes = quads ? 32 : 8, rows = quads ? 16 : 8;
+    uint32_t components = rows * columns / lanes, bytes = dtype_size(dtype);
+    Case *made = add_case(t, (uint32_t[]){rows * columns * bytes, rows * columns * bytes}, 2);
     if (!made) return false;
-    made->features = ADX_FEATURE_FRAGMENT_QUADS;
-    test_code_layout(use, dtype, ROWS, columns, components, LANES, &made->code);
-    for (uint32_t i = 0; i < ROWS * columns; i++) {
-        uint32_t element = self_test_quads(use == TEST_B, columns, i / components, i % components);
+    made->features = feature;
+    test_code_layout(use, dtype, rows, columns, components, lanes, &made->code);
+    for (uint32_t i = 0; i < rows * columns; i++) {
+        uint32_t lane = i / components, component = i % components;
+        uint32_t element = quads ? self_test_quads(is_b, columns, lane, component)
+                                 : self_test_columns(is_b, lane, component);
         put_number(dtype, (int32_t)i, t->host + made->at[0] + i * bytes);
         put_number(dtype, (int32_t)element, t->host + made->wanted + i * bytes);
     }
     return true;
 }
 
-static bool lists(const DeviceCaps *caps, uint32_t n, uint32_t k, uint8_t ab, uint8_t acc) {
+static bool lists(const DeviceCaps *caps, uint32_t m, uint32_t n, uint32_t k, uint8_t ab,
+                  uint8_t acc) {
     for (uint32_t i = 0; i < caps->fragment_count; i++) {
         const DeviceFragment *f = &caps->fragments[i];
-        if (f->m == 16 && f->n == n && f->k == k && f->ab == ab && f->acc == acc) return true;
+        if (f->m == m && f->n == n && f->k == k && f->ab == ab && f->acc == acc) return true;
     }
     return false;
 }
 
-static bool add_layouts(Test *t) {
+// The layouts of square fragments, then of sums of half the columns.
+static bool add_layouts(Test *t, uint64_t feature) {
     const DeviceCaps *caps = &t->device->caps;
+    uint32_t side = feature == ADX_FEATURE_FRAGMENT_QUADS ? 16 : 8;
     bool good = true;
-    if (!(caps->features & ADX_FEATURE_FRAGMENT_QUADS)) return true;
+    if (!(caps->features & feature)) return true;
     for (uint32_t i = 0; i < 2; i++) {
         uint8_t ab = i ? ADX_BF16 : ADX_F16;
-        if (!lists(caps, 16, 16, ab, ADX_F32)) continue;
-        good = good && add_layout(t, TEST_A, ab, 16) && add_layout(t, TEST_B, ab, 16);
-        if (i == 0) good = good && add_layout(t, TEST_ACC, ADX_F32, 16);
+        if (!lists(caps, side, side, side, ab, ADX_F32)) continue;
+        good = good && add_layout(t, feature, TEST_A, ab, side) &&
+               add_layout(t, feature, TEST_B, ab, side);
+        if (i == 0) good = good && add_layout(t, feature, TEST_ACC, ADX_F32, side);
     }
-    if (lists(caps, 16, 16, ADX_F16, ADX_F16)) good = good && add_layout(t, TEST_ACC, ADX_F16, 16);
-    if (lists(caps, 8, 16, ADX_F16, ADX_F32)) good = good && add_layout(t, TEST_ACC, ADX_F32, 8);
+    if (lists(caps, side, side, side, ADX_F16, ADX_F16))
+        good = good && add_layout(t, feature, TEST_ACC, ADX_F16, side);
+    if (side == 16 && lists(caps, 16, 8, 16, ADX_F16, ADX_F32))
+        good = good && add_layout(t, feature, TEST_ACC, ADX_F32, 8);
     return good;
 }
 
@@ -221,7 +234,9 @@ static bool add_cases(Test *t) {
     if (caps->features & ADX_FEATURE_COOPERATIVE_MATRIX) {
         for (uint32_t i = 0; i < caps->fragment_count; i++)
             if (!add_product(t, i)) return false;
-        if (!add_layouts(t)) return false;
+        if (!add_layouts(t, ADX_FEATURE_FRAGMENT_QUADS) ||
+            !add_layouts(t, ADX_FEATURE_FRAGMENT_COLUMNS))
+            return false;
     }
     uint64_t f16 = ADX_FEATURE_FLOAT16 | ADX_FEATURE_STORAGE16;
     if ((caps->features & f16) != f16) return true;
@@ -330,7 +345,7 @@ static void close_test(Test *t) {
 
 // ---- the outcome -----------------------------------------------------------------------------
 
-enum { VERSION = 1, FILE_SIZE = 32 + sizeof(Outcome) + 32 }; // key, outcome, hash of both
+enum { VERSION = 2, FILE_SIZE = 32 + sizeof(Outcome) + 32 }; // key, outcome, hash of both
 
 static void outcome_key(const DeviceCaps *caps, uint8_t key[32]) {
     struct {
@@ -398,7 +413,7 @@ static void take_outcome(AdeptDevice *device, const Outcome *outcome) {
     }
     caps->fragment_count = kept;
     caps->features &= ~outcome->features;
-    if (outcome->features & ADX_FEATURE_FRAGMENT_QUADS)
+    if (outcome->features & (ADX_FEATURE_FRAGMENT_QUADS | ADX_FEATURE_FRAGMENT_COLUMNS))
         name_failed(&device->info, "places of fragment components");
     if (outcome->features & ADX_FEATURE_ROUNDING_RTE16)
         name_failed(&device->info, "rounding to f16");

@@ -79,6 +79,21 @@ static void quads(void **state) {
     }
 }
 
+static void columns(void **state) {
+    (void)state;
+    static const KUse uses[] = {KU_A, KU_B, KU_ACC};
+    uint32_t element;
+    for (int u = 0; u < 3; u++) {
+        KType type = {.kind = KT_FRAG, .dtype = DT_F16, .use = uses[u], .rows = 8, .cols = 8};
+        for (uint32_t lane = 0; lane < 8; lane++) {
+            for (uint32_t c = 0; c < 8; c++) {
+                assert_true(fragment_element(LAYOUT_COLUMNS, type, lane, c, &element));
+                assert_int_equal(self_test_columns(uses[u] == KU_B, lane, c), element);
+            }
+        }
+    }
+}
+
 // ---- devices ---------------------------------------------------------------------------------
 
 static VKAPI_ATTR void VKAPI_CALL no_dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y,
@@ -120,7 +135,8 @@ static void right(void **state) {
 
 static void wrong(void **state) {
     (void)state;
-    const uint64_t tried = ADX_FEATURE_ROUNDING_RTE16 | ADX_FEATURE_DENORM_PRESERVE16;
+    const uint64_t tried = ADX_FEATURE_ROUNDING_RTE16 | ADX_FEATURE_DENORM_PRESERVE16 |
+                           ADX_FEATURE_FRAGMENT_QUADS | ADX_FEATURE_FRAGMENT_COLUMNS;
     AdeptDevice *device;
     AdeptError error;
     setenv("ADEPT_SELF_TEST", "0", 1);
@@ -157,7 +173,8 @@ static void wrong(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(modules), cmocka_unit_test(quads),
-                                       cmocka_unit_test(right), cmocka_unit_test(wrong)};
+                                       cmocka_unit_test(columns), cmocka_unit_test(right),
+                                       cmocka_unit_test(wrong)};
     char folder[] = "/tmp/adept-selftest-XXXXXX"; // a cache of its own
     if (!mkdtemp(folder)) return 1;
     setenv("XDG_CACHE_HOME", folder, 1);
