@@ -109,7 +109,8 @@ static bool turn_reduce(Rewrite *rewrite, const Node *node, Builder *b) {
     layout_axes(type->rank, false, axes);
     for (uint32_t i = 0; i < type->rank; i++) turned |= (mask >> axes[i] & 1) << i;
     if (!x) return false;
-    if (layout->last[node->result[0]])
+    // Where images and channels stay, what is left of the turned order is the result's.
+    if (layout->last[node->result[0]] && !(mask & 3))
         return set_last(rewrite, b, node->result[0],
                         build_reduce(b, node->op, part_of(rewrite, node->result[0]), x, turned));
     for (uint32_t i = 0; i < type->rank; i++) // kept axes in the graph's order: where they are now

@@ -252,7 +252,7 @@ Graph *random_moves(uint64_t seed, unsigned chains, int64_t n) {
         for (unsigned moves = read == value ? 0 : pick(&c, 3); moves > 0; moves--) {
             Type type = graph_value(c.g, read)->type; // undone where it is stored
             if (!type.rank) break;
-            ValueId next = pick(&c, 2) ? permute(&c, read, &type) : reshape(&c, read, &type);
+            ValueId next = move(&c, read);
             if (next) read = next;
         }
         graph_add_output(c.g, name, NULL, read, (Loc){0});
