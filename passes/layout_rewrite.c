@@ -131,11 +131,11 @@ static bool turn_transform(Rewrite *rewrite, const Node *node, Builder *b) {
     Type result = node_type(rewrite, node);
     ValueId x = node_operand(rewrite, node, 0);
     Attr attr[OP_ATTRS_MAX] = {0};
+    Dim size[RANK_MAX]; // attributes point to it
+    uint8_t axes[RANK_MAX];
     build_attrs(node, attr);
     attr[op_attr_index(op, "channels_last")] = attr_int(true);
     if (node->op == OP_WINOGRAD_OUTPUT) {
-        Dim size[RANK_MAX];
-        uint8_t axes[RANK_MAX];
         layout_axes(result.rank, false, axes);
         for (uint32_t i = 0; i < result.rank; i++) size[i] = result.size[axes[i]];
         attr[op_attr_index(op, "shape")] = attr_sizes(size, result.rank);

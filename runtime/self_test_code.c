@@ -110,7 +110,7 @@ static void put_words(Writer *w, uint32_t op, const uint32_t *words, uint32_t co
     TestCode *code = w->code;
     assert(code->count + count + 1 <= TEST_WORDS_MAX);
     code->word[code->count++] = (count + 1) << 16 | op;
-    memcpy(code->word + code->count, words, count * sizeof *words);
+    if (count > 0) memcpy(code->word + code->count, words, count * sizeof *words);
     code->count += count;
 }
 
@@ -123,10 +123,10 @@ static void put_words(Writer *w, uint32_t op, const uint32_t *words, uint32_t co
 static void put_string(Writer *w, uint32_t op, const uint32_t *before, uint32_t count,
                        const char *text, const uint32_t *after, uint32_t after_count) {
     uint32_t words[24] = {0}, length = (uint32_t)strlen(text) / 4 + 1;
-    memcpy(words, before, count * sizeof *words);
+    if (count > 0) memcpy(words, before, count * sizeof *words);
     for (uint32_t i = 0; text[i]; i++)
         words[count + i / 4] |= (uint32_t)(uint8_t)text[i] << i % 4 * 8;
-    memcpy(words + count + length, after, after_count * sizeof *words);
+    if (after_count > 0) memcpy(words + count + length, after, after_count * sizeof *words);
     put_words(w, op, words, count + length + after_count);
 }
 
