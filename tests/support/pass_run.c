@@ -11,6 +11,52 @@
 #include "ir/eval.h"
 #include "ir/number.h"
 
+// Where a failure happened: model and pass.
+typedef struct Place {
+    const char *model, *pass;
+} Place;
+
+static void no_errors(bool good, Diags *diags, Place place) {
+    if (good && !diags_error_count(diags)) return;
+    Text text = {0};
+    diags_render(diags, &text);
+    fail_msg("%s, %s: %s", place.model, place.pass, text.data ? text.data : "failed, no reason");
+}
+
+Graph *pass_load(const char *text) {
+    Diags *diags = diags_create();
+    Graph *graph = NULL;
+    bool good = load_graph("m.adp", text, strlen(text), NULL, diags, &graph);
+    if (!good) print_error("%s\n", text);
+    no_errors(good, diags, (Place){"m.adp", "loading"});
+    diags_destroy(diags);
+    return graph;
+}
+
+Graph *pass_load_lines(const char *dims, const char *lines) {
+    Text text = {0};
+    text_printf(&text, "adept 1\n%s\nmodel m {\n%s\n}\n", dims, lines);
+    Graph *graph = pass_load(text.data);
+    text_free(&text);
+    return graph;
+}
+
+Graph *pass_run_unchecked(Graph *graph, PassOptions *options) {
+    Diags *diags = diags_create();
+    graph = pass_run_all(graph, options, diags, NULL);
+    no_errors(graph != NULL, diags, (Place){"m.adp", "passes"});
+    diags_destroy(diags);
+    return graph;
+}
+
+Graph *pass_run_target(Graph *graph, const char *target) {
+    PassOptions options = pass_options();
+    Target profile;
+    assert_true(target_builtin(target, &profile));
+    options.target = &profile;
+    return pass_run_unchecked(graph, &options);
+}
+
 // The same data for a value of the same name, whatever graph it is in: small numbers of both signs.
 static bool fetch(void *user, ValueId source, const int64_t *symbols, Tensor *out) {
     const Graph *g = user;
@@ -57,11 +103,6 @@ static void release(Outputs *outputs) {
     free(outputs->tensor);
 }
 
-// Where a failure happened: model and pass.
-typedef struct Place {
-    const char *model, *pass;
-} Place;
-
 static void compare(const Outputs *wanted, const Outputs *found, Place place, double tolerance) {
     assert_int_equal(wanted->count, found->count);
     for (uint32_t i = 0; i < wanted->count; i++) {
@@ -78,13 +119,6 @@ static void compare(const Outputs *wanted, const Outputs *found, Place place, do
                      place.pass, i, (long long)j, y, x);
         }
     }
-}
-
-static void no_errors(bool good, Diags *diags, Place place) {
-    if (good && !diags_error_count(diags)) return;
-    Text text = {0};
-    diags_render(diags, &text);
-    fail_msg("%s, %s: %s", place.model, place.pass, text.data ? text.data : "failed, no reason");
 }
 
 static Graph *run_one(PassContext ctx, const PassInfo *pass, Graph *graph, Place place) {
@@ -176,4 +210,19 @@ char *pass_groups(const Graph *g) {
     char *groups = arena_strdup(g->arena, text.data ? text.data : "");
     text_free(&text);
     return groups;
+}
+
+bool pass_says(const Graph *g, const char *words) {
+    Text text = {0};
+    graph_print(g, &text);
+    bool found = strstr(text.data, words) != NULL;
+    text_free(&text);
+    return found;
+}
+
+void pass_expect(const Graph *g, const char *words) {
+    if (pass_says(g, words)) return;
+    Text text = {0};
+    graph_print(g, &text);
+    fail_msg("%s\nis not in\n%s", words, text.data);
 }

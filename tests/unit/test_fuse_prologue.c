@@ -6,51 +6,30 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "frontend/load.h"
 #include "tests/support/pass_run.h"
 #include "tests/support/program_run.h"
 
-static Graph *load(const char *body, Diags *diags) {
-    Graph *g;
-    Text text = {0};
-    text_printf(&text, "adept 1\nmodel m {\ndim N in 1..=40\n%s\n}\n", body);
-    if (!load_graph("m.adp", text.data, text.len, NULL, diags, &g)) {
-        Text why = {0};
-        diags_render(diags, &why);
-        fail_msg("%s", why.data);
-    }
-    text_free(&text);
-    return g;
+static Graph *load(const char *body) {
+    return pass_load_lines("dim N in 1..=40", body);
 }
 
 static void expect_groups(const Graph *g, const char *groups, const char *words) {
-    Text printed = {0};
-    graph_print(g, &printed);
     assert_string_equal(pass_groups(g), groups);
-    if (!strstr(printed.data, words)) fail_msg("%s\nis not in\n%s", words, printed.data);
-    text_free(&printed);
+    pass_expect(g, words);
 }
 
 // The groups alone, at any size.
 static void expect(const char *body, const char *groups, const char *words) {
-    Diags *diags = diags_create();
-    Target target;
-    PassOptions options = pass_options();
-    assert_true(target_builtin("h200", &target));
-    options.target = &target;
-    Graph *g = pass_run_all(load(body, diags), &options, diags, NULL);
-    assert_non_null(g);
+    Graph *g = pass_run_target(load(body), "h200");
     expect_groups(g, groups, words);
     graph_destroy(g);
-    diags_destroy(diags);
 }
 
 // With values after every pass, and as kernels.
 static void check(const char *body, const char *groups, const char *words) {
-    Diags *diags = diags_create();
     Target target;
     assert_true(target_builtin("h200", &target));
-    Graph *g = pass_run_checked_for(load(body, diags), NULL, 33, 2e-3, &target);
+    Graph *g = pass_run_checked_for(load(body), NULL, 33, 2e-3, &target);
     expect_groups(g, groups, words);
     for (int64_t n = 1; n <= 33; n += 32) {
         int64_t symbols[64] = {n};
@@ -59,7 +38,6 @@ static void check(const char *body, const char *groups, const char *words) {
         program_check(g, &program);
     }
     graph_destroy(g);
-    diags_destroy(diags);
 }
 
 static void cheap_maps_are_part_of_the_product(void **state) {

@@ -8,27 +8,18 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "frontend/load.h"
 #include "passes/compile.h"
 #include "passes/pass.h"
 #include "passes/window_shape.h"
+#include "tests/support/pass_run.h"
 #include "tests/support/program_run.h"
 
-static Graph *compiled(const char *body, Diags *diags) {
-    Text text = {0};
-    text_printf(&text, "adept 1\ndim N in 1..=4\nmodel m {\n%s}\n", body);
-    Graph *graph = NULL;
-    if (!load_graph("m.adp", text.data, text.len, NULL, diags, &graph)) fail_msg("%s", text.data);
-    text_free(&text);
-    PassOptions options = pass_options();
-    graph = pass_run_all(graph, &options, diags, NULL);
-    assert_non_null(graph);
-    return graph;
+static Graph *compiled(const char *body) {
+    return pass_run_target(pass_load_lines("dim N in 1..=4", body), "portable");
 }
 
 static void check(const char *body, const Schedule *form, double tolerance) {
-    Diags *diags = diags_create();
-    Graph *g = compiled(body, diags);
+    Graph *g = compiled(body);
     int64_t batch = 2;
     Schedule copy = form ? *form : (Schedule){0};
     ProgramCheck check = {.target = form ? "portable" : "h200",
@@ -38,7 +29,6 @@ static void check(const char *body, const Schedule *form, double tolerance) {
                           .force = form ? &copy : NULL};
     program_check(g, &check);
     graph_destroy(g);
-    diags_destroy(diags);
 }
 
 // Every output's columns and rows are multiples of 4 where the forms ask for that.

@@ -7,31 +7,12 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "frontend/load.h"
 #include "passes/compile.h"
 #include "tests/support/pass_run.h"
 #include "tests/support/program_run.h"
 
 static Graph *load(const char *body) {
-    Diags *diags = diags_create();
-    Graph *g;
-    Text text = {0};
-    text_printf(&text, "adept 1\nmodel m {\ndim N in 1..=64\n%s\n}\n", body);
-    if (!load_graph("m.adp", text.data, text.len, NULL, diags, &g)) {
-        Text why = {0};
-        diags_render(diags, &why);
-        fail_msg("%s", why.data);
-    }
-    text_free(&text);
-    diags_destroy(diags);
-    return g;
-}
-
-static void expect_words(const Graph *g, const char *words) {
-    Text text = {0};
-    graph_print(g, &text);
-    if (!strstr(text.data, words)) fail_msg("%s\nis not in\n%s", words, text.data);
-    text_free(&text);
+    return pass_load_lines("dim N in 1..=64", body);
 }
 
 // Passes for the H200, without those that choose orders; kernels at N = 1 and 33.
@@ -42,7 +23,7 @@ static Graph *check(const char *body, const char *groups, const char *words) {
     assert_true(target_builtin("h200", &target));
     Graph *g = pass_run_checked_for(load(body), passes, 33, 2e-3, &target);
     assert_string_equal(pass_groups(g), groups);
-    expect_words(g, words);
+    pass_expect(g, words);
     for (int64_t n = 1; n <= 33; n += 32) {
         int64_t symbols[64] = {n};
         ProgramCheck program = {
@@ -115,10 +96,8 @@ static void check_forms(const char *body, unsigned least, double tolerance) {
     Target target;
     Plan *plan;
     CompileOptions options = {.fast_math = true, .max_workspace = 1 << 24};
-    PassOptions passes = pass_options();
     assert_true(target_builtin("h200", &target));
-    passes.target = &target;
-    Graph *g = pass_run_all(load(body), &passes, diags, NULL);
+    Graph *g = pass_run_target(load(body), "h200");
     assert_string_equal(pass_groups(g), "map/prepare contract");
     assert_true(plan_build(g, &target, &options, diags, &plan));
     CandidateList list = plan_candidates(plan, plan->run.at[0].node, &options);
@@ -199,14 +178,8 @@ static void what_stays_apart(void **state) {
     Graph *g = load("input x : [4096, 4096] f16\n"
                     "param wq : [4096, 4096] f16; param wk : [4096, 4096] f16\n"
                     "output q = linear(x, wq)\noutput k = linear(x, wk)");
-    Diags *diags = diags_create();
-    Target target;
-    PassOptions options = pass_options();
-    assert_true(target_builtin("h200", &target));
-    options.target = &target;
-    g = pass_run_all(g, &options, diags, NULL);
-    expect_words(g, "2 products of one tensor apart: apart 1042 us, as one 1042");
-    diags_destroy(diags);
+    g = pass_run_target(g, "h200");
+    pass_expect(g, "2 products of one tensor apart: apart 1042 us, as one 1042");
     graph_destroy(g);
 }
 

@@ -7,28 +7,14 @@
 
 #include <cmocka.h>
 
-#include "frontend/load.h"
 #include "passes/compile.h"
 #include "passes/pass.h"
 #include "passes/plan_internal.h"
+#include "tests/support/pass_run.h"
 #include "tests/support/program_run.h"
 
 static Graph *load(const char *text) {
-    Diags *diags = diags_create();
-    Graph *graph = NULL;
-    Text why = {0};
-    if (!load_graph("model.adp", text, strlen(text), NULL, diags, &graph)) {
-        diags_render(diags, &why);
-        fail_msg("%s", why.data);
-    }
-    PassOptions options = pass_options();
-    graph = pass_run_all(graph, &options, diags, NULL);
-    if (!graph) {
-        diags_render(diags, &why);
-        fail_msg("%s", why.data);
-    }
-    diags_destroy(diags);
-    return graph;
+    return pass_run_target(pass_load(text), "portable");
 }
 
 static Plan *plan_of(Graph *graph) {

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "frontend/load.h"
 #include "passes/compile.h"
 #include "passes/pass.h"
+#include "tests/support/pass_run.h"
 #include "tests/support/program_run.h"
 
 static const char chain[] = "adept 1\n"
@@ -36,14 +36,7 @@ static const Schedule split = {.form = "simt",
                                .split_k = 3};
 
 static Graph *load(const char *text) {
-    Diags *diags = diags_create();
-    Graph *graph = NULL;
-    assert_true(load_graph("model.adp", text, strlen(text), NULL, diags, &graph));
-    PassOptions options = pass_options();
-    graph = pass_run_all(graph, &options, diags, NULL);
-    assert_non_null(graph);
-    diags_destroy(diags);
-    return graph;
+    return pass_run_target(pass_load(text), "portable");
 }
 
 static bool plan_of(Graph *graph, const char *target_name, const CompileOptions *options,

@@ -12,7 +12,6 @@
 
 #include <math.h>
 
-#include "frontend/load.h"
 #include "ir/number.h"
 #include "ir/winograd.h"
 #include "tests/support/pass_run.h"
@@ -152,18 +151,6 @@ static void test_errors(void **state) {
 
 // ---- the pass and the kernels
 
-static Graph *load(const char *text) {
-    Diags *diags = diags_create();
-    Graph *g;
-    if (!load_graph("w.adp", text, strlen(text), NULL, diags, &g)) {
-        Text out = {0};
-        diags_render(diags, &out);
-        fail_msg("%s\n%s", text, out.data);
-    }
-    diags_destroy(diags);
-    return g;
-}
-
 typedef struct Conv {
     int n, channels, outputs, groups, height, width, top, bottom, left, right;
 } Conv;
@@ -195,7 +182,7 @@ static const char *const modes[] = {"f2", "f4", "f6"};
 // A model under all passes, its values kept, then its kernels for a target.
 static void run(const char *text, const char *mode, int64_t images, const char *target) {
     PassContext ctx = {.winograd = mode};
-    Graph *g = pass_run_checked_with(&ctx, load(text), NULL, images, 1e-12);
+    Graph *g = pass_run_checked_with(&ctx, pass_load(text), NULL, images, 1e-12);
     int64_t symbols[8] = {images};
     (void)program_check(g, &(ProgramCheck){.target = target,
                                            .symbols = symbols,
@@ -236,11 +223,8 @@ static void test_channels_last(void **state) {
             Target target;
             assert_true(target_builtin("h200", &target));
             PassContext ctx = {.winograd = modes[m], .target = &target};
-            Graph *g = pass_run_checked_with(&ctx, load(text), NULL, 3, 2e-3);
-            Text dump = {0};
-            graph_print(g, &dump);
-            assert_true(!strstr(dump.data, "channels_last=true") == (c == 17));
-            text_free(&dump);
+            Graph *g = pass_run_checked_with(&ctx, pass_load(text), NULL, 3, 2e-3);
+            assert_true(pass_says(g, "channels_last=true") == (c != 17));
             (void)program_check(g, &(ProgramCheck){.target = "h200",
                                                    .symbols = (int64_t[]){3},
                                                    .tolerance = 0.01,
@@ -280,7 +264,7 @@ static void test_groups(void **state) {
                  "    param w : [5, 5, 3, 3] f32\n    param bias : [5] f32\n    %s%s\n}\n",
                  body[0] == 'y' ? "output " : "", body);
         PassContext ctx = {.winograd = modes[i % 2]};
-        Graph *g = pass_run_checked_with(&ctx, load(text), NULL, 2, 1e-12);
+        Graph *g = pass_run_checked_with(&ctx, pass_load(text), NULL, 2, 1e-12);
         assert_string_equal(pass_groups(g), cases[i][1]);
         (void)program_check(g, &(ProgramCheck){.target = i % 2 ? "portable" : "h200",
                                                .symbols = (int64_t[]){2},
@@ -303,7 +287,7 @@ static void test_symbolic(void **state) {
     static const int64_t sizes[][3] = {{3, 7, 9}, {1, 1, 1}, {4, 20, 6}};
     for (unsigned i = 0; i < 3; i++) {
         PassContext ctx = {.winograd = modes[i % 2]};
-        Graph *g = pass_run_checked_with(&ctx, load(text), NULL, 4, 1e-12);
+        Graph *g = pass_run_checked_with(&ctx, pass_load(text), NULL, 4, 1e-12);
         (void)program_check(
             g, &(ProgramCheck){.target = "portable", .symbols = sizes[i], .tolerance = 2e-4});
         graph_destroy(g);
@@ -347,14 +331,9 @@ static void test_choice(void **state) {
         options.target = &target;
         options.strict_rounding = cases[i].strict;
         if (cases[i].workspace) options.max_workspace = cases[i].workspace;
-        Diags *diags = diags_create();
-        Graph *g = pass_run_all(load(text), &options, diags, NULL);
-        Text dump = {0};
-        graph_print(g, &dump);
-        if (!strstr(dump.data, cases[i].says)) fail_msg("%s: not in\n%s", cases[i].says, dump.data);
-        text_free(&dump);
+        Graph *g = pass_run_unchecked(pass_load(text), &options);
+        pass_expect(g, cases[i].says);
         graph_destroy(g);
-        diags_destroy(diags);
     }
 }
 
