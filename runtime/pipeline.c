@@ -72,20 +72,21 @@ typedef struct Work {
     AdeptError *error;
 } Work;
 
-static AdeptResult create_one(Work *work, uint32_t index, AdeptError *error) {
-    AdeptDevice *device = work->device;
-    const AdxKernel *kernel = &work->package->kernels[index];
+VkResult pipeline_make(AdeptDevice *device, const PipelineCode *code, VkPipelineLayout layout,
+                       VkPipelineCache cache, VkPipeline *made, const char **call) {
     VkShaderModuleCreateInfo module = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-                                       .codeSize = kernel->words * sizeof(uint32_t),
-                                       .pCode = work->package->spirv + kernel->first_word};
+                                       .codeSize = code->count * sizeof *code->words,
+                                       .pCode = code->words};
     VkShaderModule shader;
+    *made = VK_NULL_HANDLE;
+    *call = "CreateShaderModule";
     VkResult result = device->vk.CreateShaderModule(device->handle, &module, NULL, &shader);
-    if (result) return vk_error(error, result, "CreateShaderModule");
-    bool sized = kernel->subgroup && device->caps.features & ADX_FEATURE_SUBGROUP_SIZE_CONTROL;
+    if (result) return result;
+    bool sized = code->subgroup && device->caps.features & ADX_FEATURE_SUBGROUP_SIZE_CONTROL;
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
-        .requiredSubgroupSize = kernel->subgroup};
-    bool full = sized && kernel->local_size % kernel->subgroup == 0;
+        .requiredSubgroupSize = code->subgroup};
+    bool full = sized && code->local_size % code->subgroup == 0;
     VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
@@ -94,15 +95,25 @@ static AdeptResult create_one(Work *work, uint32_t index, AdeptError *error) {
                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                   .module = shader,
                   .pName = "main"},
-        .layout = work->pipelines->layout};
-    result = device->vk.CreateComputePipelines(device->handle, work->cache, 1, &info, NULL,
-                                               &work->pipelines->handles[index]);
+        .layout = layout};
+    *call = "CreateComputePipelines";
+    result = device->vk.CreateComputePipelines(device->handle, cache, 1, &info, NULL, made);
     device->vk.DestroyShaderModule(device->handle, shader, NULL);
-    if (!result) return ADEPT_OK;
-    work->pipelines->handles[index] = VK_NULL_HANDLE;
+    if (result) *made = VK_NULL_HANDLE;
+    return result;
+}
+
+static AdeptResult create_one(Work *work, uint32_t index, AdeptError *error) {
+    const AdxKernel *kernel = &work->package->kernels[index];
+    PipelineCode code = {work->package->spirv + kernel->first_word, kernel->words, kernel->subgroup,
+                         kernel->local_size};
+    const char *call;
+    VkResult made = pipeline_make(work->device, &code, work->pipelines->layout, work->cache,
+                                  &work->pipelines->handles[index], &call);
+    if (!made) return ADEPT_OK;
     AdeptError detail;
-    AdeptResult code = vk_error(&detail, result, "CreateComputePipelines");
-    return error_set(error, code, "kernel %s: %s", package_string(work->package, kernel->name),
+    AdeptResult result = vk_error(&detail, made, call);
+    return error_set(error, result, "kernel %s: %s", package_string(work->package, kernel->name),
                      detail.detail);
 }
 

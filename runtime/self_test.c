@@ -2,6 +2,7 @@
 #include "runtime/error.h"
 #include "runtime/file_write.h"
 #include "runtime/format.h"
+#include "runtime/pipeline.h"
 #include "runtime/pipeline_cache.h"
 #include "runtime/self_test_code.h"
 #include "runtime/source.h"
@@ -249,34 +250,14 @@ static bool add_cases(Test *t) {
 // ---- on the device ---------------------------------------------------------------------------
 
 // A driver that does not make the pipeline fails the case; only want of memory is an error.
-static AdeptResult make_pipeline(Test *t, Case *made, AdeptError *error) {
-    AdeptDevice *device = t->device;
-    VkShaderModuleCreateInfo module = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-                                       .codeSize = made->code.count * sizeof(uint32_t),
-                                       .pCode = made->code.word};
-    VkShaderModule shader;
-    VkResult result = device->vk.CreateShaderModule(device->handle, &module, NULL, &shader);
-    if (result) return vk_error(error, result, "CreateShaderModule");
-    bool sized = device->caps.features & ADX_FEATURE_SUBGROUP_SIZE_CONTROL;
-    VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
-        .requiredSubgroupSize = device->caps.subgroup_size};
-    VkComputePipelineCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
-        .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-                  .pNext = sized ? &size : NULL,
-                  .flags = sized ? VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT : 0,
-                  .stage = VK_SHADER_STAGE_COMPUTE_BIT,
-                  .module = shader,
-                  .pName = "main"},
-        .layout = t->layout};
-    result = device->vk.CreateComputePipelines(device->handle, VK_NULL_HANDLE, 1, &info, NULL,
-                                               &made->pipeline);
-    device->vk.DestroyShaderModule(device->handle, shader, NULL);
-    if (!result) return ADEPT_OK;
-    made->pipeline = VK_NULL_HANDLE;
-    bool memory = result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY;
-    return memory ? vk_error(error, result, "CreateComputePipelines") : ADEPT_OK;
+static AdeptResult make_pipeline(Test *t, Case *one, AdeptError *error) {
+    uint32_t subgroup = t->device->caps.subgroup_size;
+    PipelineCode code = {one->code.word, one->code.count, subgroup, subgroup};
+    const char *call;
+    VkResult made =
+        pipeline_make(t->device, &code, t->layout, VK_NULL_HANDLE, &one->pipeline, &call);
+    bool memory = made == VK_ERROR_OUT_OF_HOST_MEMORY || made == VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    return memory ? vk_error(error, made, call) : ADEPT_OK;
 }
 
 static AdeptResult make_pipelines(Test *t, AdeptError *error) {

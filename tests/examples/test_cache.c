@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "runtime/adept.h"
+#include "tests/examples/decoder.h"
 
-enum { VOCABULARY = 128, RUN_MAX = 256, CACHE = 512, PROMPT = 21, NPY_HEADER = 128 };
+enum { CACHE = 512, PROMPT = 21, NPY_HEADER = 128 };
 
 static const char prompt[] = "Ps23:1 The LORD is my";
 static const char *packages, *folder, *scratch;
@@ -29,56 +29,37 @@ static Decoder decoders[] = {{.dtype = "f32", .reference = 1e-4, .split = 2e-5},
                              {.dtype = "f16", .reference = 1.3e-2, .split = 1.3e-2}};
 enum { DECODERS = sizeof decoders / sizeof *decoders };
 
-static void expect_ok(AdeptResult result, const AdeptError *error) {
-    if (result != ADEPT_OK) fail_msg("%s: %s", adept_result_string(result), error->detail);
-}
-
 static AdeptSession *session_of(Decoder *decoder) {
     AdeptError error = {0};
     AdeptSession *session = NULL;
-    char path[4096];
-    if (!device) expect_ok(adept_device_open(NULL, &device, &error), &error);
-    if (!decoder->model) {
-        AdeptModelOptions options = {.cache_dir = ""};
-        snprintf(path, sizeof path, "%s/kjv_%s.adx", packages, decoder->dtype);
-        expect_ok(adept_model_open(device, path, &options, &decoder->model, &error), &error);
-        snprintf(path, sizeof path, "%s/kjv.safetensors", folder);
-        expect_ok(adept_model_bind(decoder->model, path, &error), &error);
-    }
-    expect_ok(adept_session_open(decoder->model, &session, &error), &error);
+    if (!device) decoder_expect_ok(adept_device_open(NULL, &device, &error), &error);
+    if (!decoder->model) decoder->model = decoder_open(device, packages, folder, decoder->dtype);
+    decoder_expect_ok(adept_session_open(decoder->model, &session, &error), &error);
     return session;
 }
 
-// `count` bytes after `cached` ones; logits [count, VOCABULARY].
+// `count` bytes after `cached` ones; logits [count, DECODER_VOCABULARY].
 static AdeptResult step(AdeptSession *session, const char *text, int64_t cached, int64_t count,
                         float *logits, AdeptError *error) {
-    int32_t tokens[RUN_MAX];
-    for (int64_t i = 0; i < count; i++) tokens[i] = text[i];
-    AdeptTensor input = {.name = "tokens",
-                         .dtype = ADEPT_I32,
-                         .rank = 2,
-                         .shape = {1, count},
-                         .data = tokens,
-                         .size = (uint64_t)count * sizeof *tokens};
-    AdeptTensor output = {.name = "logits",
-                          .dtype = ADEPT_F32,
-                          .data = logits,
-                          .size = (uint64_t)count * VOCABULARY * sizeof *logits};
+    DecoderRun run;
+    decoder_run(&run, count, logits);
+    for (int64_t i = 0; i < count; i++) run.tokens[i] = text[i];
     AdeptResult result = adept_session_set_dim(session, "P", cached, error);
-    return result ? result : adept_session_run(session, &input, 1, &output, 1, error);
+    return result ? result : adept_session_run(session, &run.input, 1, &run.output, 1, error);
 }
 
 static void step_ok(AdeptSession *session, const char *text, int64_t cached, int64_t count,
                     float *logits) {
     AdeptError error = {0};
-    expect_ok(step(session, text, cached, count, logits, &error), &error);
+    decoder_expect_ok(step(session, text, cached, count, logits, &error), &error);
 }
 
 static void near(const float *got, const float *want, size_t rows, double bound, const char *what) {
-    for (size_t i = 0; i < rows * VOCABULARY; i++) {
+    for (size_t i = 0; i < rows * DECODER_VOCABULARY; i++) {
         if (fabs((double)got[i] - (double)want[i]) <= bound) continue;
-        fail_msg("%s: logit %zu of row %zu is %.7g, not %.7g within %g", what, i % VOCABULARY,
-                 i / VOCABULARY, (double)got[i], (double)want[i], bound);
+        fail_msg("%s: logit %zu of row %zu is %.7g, not %.7g within %g", what,
+                 i % DECODER_VOCABULARY, i / DECODER_VOCABULARY, (double)got[i], (double)want[i],
+                 bound);
     }
 }
 
@@ -96,13 +77,13 @@ static void *saved(AdeptSession *session, size_t *size) {
     AdeptError error = {0};
     char path[4096];
     snprintf(path, sizeof path, "%s/states.safetensors", scratch);
-    expect_ok(adept_session_save(session, path, &error), &error);
+    decoder_expect_ok(adept_session_save(session, path, &error), &error);
     return contents(path, size);
 }
 
 static void test_reference(void **state) {
     (void)state;
-    static float logits[PROMPT * VOCABULARY];
+    static float logits[PROMPT * DECODER_VOCABULARY];
     char path[4096];
     size_t size;
     snprintf(path, sizeof path, "%s/kjv_prompt_logits.npy", folder);
@@ -123,16 +104,17 @@ static void test_splits(void **state) {
     static const int splits[][PROMPT + 1] = {
         {20, 1}, {1, 20}, {7, 7, 7}, {5, 3, 13}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
                                                   1, 1, 1, 1, 1, 1, 1, 1, 1, 1}};
-    static float whole[PROMPT * VOCABULARY], part[PROMPT * VOCABULARY];
+    static float whole[PROMPT * DECODER_VOCABULARY], part[PROMPT * DECODER_VOCABULARY];
     for (int i = 0; i < DECODERS; i++) {
         AdeptSession *session = session_of(&decoders[i]);
         AdeptError error = {0};
         step_ok(session, prompt, 0, PROMPT, whole);
         for (size_t s = 0; s < sizeof splits / sizeof *splits; s++) {
             int64_t cached = 0;
-            expect_ok(adept_session_reset(session, &error), &error);
+            decoder_expect_ok(adept_session_reset(session, &error), &error);
             for (const int *count = splits[s]; *count; cached += *count++)
-                step_ok(session, prompt + cached, cached, *count, part + cached * VOCABULARY);
+                step_ok(session, prompt + cached, cached, *count,
+                        part + cached * DECODER_VOCABULARY);
             assert_int_equal(cached, PROMPT);
             near(part, whole, PROMPT, decoders[i].split, decoders[i].dtype);
         }
@@ -142,7 +124,7 @@ static void test_splits(void **state) {
 
 static void test_states(void **state) {
     (void)state;
-    static float want[PROMPT * VOCABULARY], got[PROMPT * VOCABULARY];
+    static float want[PROMPT * DECODER_VOCABULARY], got[PROMPT * DECODER_VOCABULARY];
     char path[4096];
     AdeptError error = {0};
     snprintf(path, sizeof path, "%s/half.safetensors", scratch);
@@ -154,18 +136,18 @@ static void test_states(void **state) {
         void *untouched = saved(second, &size[1]); // sessions of one model are independent
         assert_int_equal(size[0], size[1]);
         assert_memory_equal(empty, untouched, size[0]);
-        expect_ok(adept_session_save(first, path, &error), &error);
-        expect_ok(adept_session_copy(second, first, &error), &error);
+        decoder_expect_ok(adept_session_save(first, path, &error), &error);
+        decoder_expect_ok(adept_session_copy(second, first, &error), &error);
         step_ok(first, prompt + 10, 10, 11, want);
         step_ok(second, prompt + 10, 10, 11, got);
-        assert_memory_equal(want, got, 11 * VOCABULARY * sizeof *got);
-        expect_ok(adept_session_reset(second, &error), &error);
+        assert_memory_equal(want, got, 11 * DECODER_VOCABULARY * sizeof *got);
+        decoder_expect_ok(adept_session_reset(second, &error), &error);
         void *again = saved(second, &size[1]);
         assert_memory_equal(empty, again, size[0]);
-        expect_ok(adept_session_load(second, path, &error), &error);
+        decoder_expect_ok(adept_session_load(second, path, &error), &error);
         memset(got, 0, sizeof got);
         step_ok(second, prompt + 10, 10, 11, got);
-        assert_memory_equal(want, got, 11 * VOCABULARY * sizeof *got);
+        assert_memory_equal(want, got, 11 * DECODER_VOCABULARY * sizeof *got);
         free(empty), free(untouched), free(again);
         adept_session_close(first);
         adept_session_close(second);
@@ -174,16 +156,17 @@ static void test_states(void **state) {
 
 static void test_full(void **state) {
     (void)state;
-    static float logits[RUN_MAX * VOCABULARY], last[VOCABULARY], again[VOCABULARY];
+    static float logits[DECODER_RUN_MAX * DECODER_VOCABULARY], last[DECODER_VOCABULARY],
+        again[DECODER_VOCABULARY];
     static char text[CACHE];
     for (int i = 0; i < CACHE; i++) text[i] = (char)(32 + i * 7 % 90);
     for (int i = 0; i < DECODERS; i++) {
         AdeptSession *session = session_of(&decoders[i]), *other = session_of(&decoders[i]);
         AdeptError error = {0};
         size_t before, after;
-        step_ok(session, text, 0, RUN_MAX, logits);
-        step_ok(session, text + RUN_MAX, RUN_MAX, RUN_MAX - 1, logits);
-        expect_ok(adept_session_copy(other, session, &error), &error);
+        step_ok(session, text, 0, DECODER_RUN_MAX, logits);
+        step_ok(session, text + DECODER_RUN_MAX, DECODER_RUN_MAX, DECODER_RUN_MAX - 1, logits);
+        decoder_expect_ok(adept_session_copy(other, session, &error), &error);
         void *kept = saved(session, &before);
         assert_int_not_equal(step(session, text, CACHE - 1, 2, logits, &error), ADEPT_OK);
         if (!strstr(error.detail, "KV cache is full: 511 cached + 2 new > 512"))

@@ -12,8 +12,9 @@
 
 #include "runtime/device.h"
 #include "runtime/session.h"
+#include "tests/examples/decoder.h"
 
-enum { TOKENS = 200, PROMPT = 21, VOCABULARY = 128 };
+enum { TOKENS = 200, PROMPT = 21 };
 
 // Of the calling thread, in the middle of all tokens.
 #ifdef __OPTIMIZE__
@@ -80,31 +81,20 @@ static double clock_us(void) {
     return (end - start) / 1000;
 }
 
-static void expect_ok(AdeptResult result, const AdeptError *error) {
-    if (result != ADEPT_OK) fail_msg("%s: %s", adept_result_string(result), error->detail);
-}
-
 // Runs `count` tokens; the CPU time of our own. What waiting takes is not counted.
 static double step(AdeptSession *session, int64_t cached, int64_t count) {
-    static float logits[PROMPT * VOCABULARY];
-    int32_t tokens[PROMPT];
+    static float logits[PROMPT * DECODER_VOCABULARY];
+    DecoderRun run;
     AdeptError error = {0};
     uint64_t ticket;
-    for (int64_t i = 0; i < count; i++) tokens[i] = (int32_t)(32 + (cached + i) % 90);
-    AdeptTensor input = {.name = "tokens",
-                         .dtype = ADEPT_I32,
-                         .rank = 2,
-                         .shape = {1, count},
-                         .data = tokens,
-                         .size = (uint64_t)count * sizeof *tokens};
-    AdeptTensor output = {.name = "logits",
-                          .dtype = ADEPT_F32,
-                          .data = logits,
-                          .size = (uint64_t)count * VOCABULARY * sizeof *logits};
+    decoder_run(&run, count, logits);
+    for (int64_t i = 0; i < count; i++) run.tokens[i] = (int32_t)(32 + (cached + i) % 90);
     driver = 0;
     double start = thread_us();
-    expect_ok(adept_session_set_dim(session, "P", cached, &error), &error);
-    expect_ok(adept_session_submit(session, &input, 1, &output, 1, NULL, &ticket, &error), &error);
+    decoder_expect_ok(adept_session_set_dim(session, "P", cached, &error), &error);
+    decoder_expect_ok(
+        adept_session_submit(session, &run.input, 1, &run.output, 1, NULL, &ticket, &error),
+        &error);
     double own = thread_us() - start - driver;
     VkSemaphoreWaitInfo wait = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
                                 .semaphoreCount = 1,
@@ -113,7 +103,7 @@ static double step(AdeptSession *session, int64_t cached, int64_t count) {
     assert_int_equal(real.WaitSemaphores(session->device->handle, &wait, UINT64_MAX), VK_SUCCESS);
     driver = 0;
     start = thread_us();
-    expect_ok(adept_session_wait(session, ticket, UINT64_MAX, &error), &error);
+    decoder_expect_ok(adept_session_wait(session, ticket, UINT64_MAX, &error), &error);
     return own + thread_us() - start - driver;
 }
 
@@ -124,21 +114,15 @@ static int by_value(const void *left, const void *right) {
 
 static void decode(void **state) {
     (void)state;
-    char path[4096];
     AdeptError error = {0};
     AdeptDevice *device = NULL;
-    AdeptModel *model = NULL;
     AdeptSession *session = NULL;
-    AdeptModelOptions options = {.cache_dir = ""};
     static double own[TOKENS];
     double reading = clock_us();
-    expect_ok(adept_device_open(NULL, &device, &error), &error);
+    decoder_expect_ok(adept_device_open(NULL, &device, &error), &error);
     hook(device);
-    snprintf(path, sizeof path, "%s/kjv_f16.adx", packages);
-    expect_ok(adept_model_open(device, path, &options, &model, &error), &error);
-    snprintf(path, sizeof path, "%s/kjv.safetensors", folder);
-    expect_ok(adept_model_bind(model, path, &error), &error);
-    expect_ok(adept_session_open(model, &session, &error), &error);
+    AdeptModel *model = decoder_open(device, packages, folder, "f16");
+    decoder_expect_ok(adept_session_open(model, &session, &error), &error);
     step(session, 0, PROMPT);
     unsigned made = 0, dispatches = 0;
     for (int i = 0; i < TOKENS; i++) {

@@ -188,3 +188,28 @@ ValueId make_view(Graph *g, OpId op, const char *attrs, ValueId x) {
     assert(node);
     return graph_result(g, node, 0);
 }
+
+Graph *make_empty(int64_t most) {
+    Graph *g = graph_create("m");
+    Dim n = dim_symbol(g->dims, "N", 1, most);
+    assert(n != DIM_NONE);
+    (void)n;
+    return g;
+}
+
+ValueId make_contract(Graph *g, const char *attrs, ValueId x, ValueId y) {
+    return make_op(g, OP_CONTRACT, "c", attrs, x, y, 0);
+}
+
+void make_finish(Graph *g, NodeId fused, ValueId value) {
+    graph_end_fused(g, fused, &value, 1);
+    graph_add_output(g, "o", NULL, value, (Loc){0});
+    g->stage = STAGE_FUSED;
+}
+
+ValueId make_state(Graph *g, const char *name, const char *type) {
+    Type declared = make_type(g, type);
+    Decl decl = {.key = name};
+    NodeSpec spec = {.op = OP_STATE, .name = name, .type = &declared, .decl = &decl};
+    return graph_result(g, graph_add(g, NULL, &spec), 0);
+}

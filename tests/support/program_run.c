@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "codegen/spirv.h"
 #include "ir/eval.h"
 #include "ir/kernel_interp.h"
 #include "ir/number.h"
@@ -418,4 +419,12 @@ const Program *program_check(Graph *graph, const ProgramCheck *check) {
     free(run);
     diags_destroy(diags);
     return program;
+}
+
+void program_emit_all(const Program *program) {
+    for (uint32_t i = 0; i < program->kernels.len; i++) {
+        SpirvModuleInfo module =
+            spirv_emit(program->plan->graph->arena, program->kernels.at[i], &(SpirvOptions){0});
+        assert_true(module.count > 100);
+    }
 }

@@ -25,6 +25,9 @@ typedef struct ProgramCheck {
 // test fails with the kernel's text. Returns the program (in the graph's arena).
 const Program *program_check(Graph *graph, const ProgramCheck *check);
 
+// Every kernel becomes a SPIR-V module.
+void program_emit_all(const Program *program);
+
 // The made-up number `element` of a declared value, for the trips in `symbols`.
 double program_sample(const Graph *g, ValueId value, const int64_t *symbols, int64_t element,
                       double scale);

@@ -10,12 +10,6 @@
 #include "tests/support/pass_run.h"
 #include "tests/support/program_run.h"
 
-static Graph *begin(void) {
-    Graph *g = graph_create("m");
-    dim_symbol(g->dims, "N", 1, 64);
-    return g;
-}
-
 static void output(Graph *g, ValueId value) {
     graph_add_output(g, graph_value(g, value)->name, NULL, value, (Loc){0});
 }
@@ -45,7 +39,7 @@ static ValueId map1(Graph *g, OpId op, const char *name, ValueId x) {
 
 static void test_lenet(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(64);
     ValueId x = make_input(g, "image", "[N, 1, 12, 12] f32");
     x = map1(g, OP_TANH, "x.1", conv(g, "conv1", x, "[3, 1, 5, 5] f32", "[3] f32", "padding=2"));
     x = make_op(g, OP_AVG_POOL2D, "x.2", "kernel_size=2", x, 0, 0);
@@ -63,7 +57,7 @@ static void test_lenet(void **state) {
 
 static void test_mlp_half(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(64);
     ValueId x = make_input(g, "x", "[N, 8] f16");
     ValueId h = make_op(g, OP_LAYER_NORM, "h", NULL, x, make_param(g, "w", "[8] f16"),
                         make_param(g, "b", "[8] f16"));
@@ -75,7 +69,7 @@ static void test_mlp_half(void **state) {
 
 static void test_map_chains(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(64);
     ValueId x = make_input(g, "x", "[N, 6] f32"), y = make_input(g, "y", "[6] f32");
     ValueId a = map1(g, OP_EXP, "a", x), b = map1(g, OP_SIN, "b", x);
     ValueId c = make_op(g, OP_MULTIPLY, "c", NULL, make_op(g, OP_ADD, "d", NULL, a, b, 0), y, 0);
@@ -88,7 +82,7 @@ static void test_map_chains(void **state) {
 // A value that needs a reduce of the group must not join it: x -> sum -> other kernel -> x.
 static void test_no_cycle(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(64);
     ValueId x = make_input(g, "x", "[4, 4] f32");
     ValueId a = map1(g, OP_EXP, "a", x);
     ValueId m = make_op(g, OP_MATMUL, "m", NULL, a, a, 0);
@@ -99,7 +93,7 @@ static void test_no_cycle(void **state) {
 
 static void test_rows(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(64);
     ValueId x = make_input(g, "x", "[N, 6] f32"), r = make_input(g, "r", "[N, 6] f32");
     ValueId h = make_op(g, OP_ADD, "h", NULL, x, r, 0);
     ValueId n = make_op(g, OP_RMS_NORM, "n", NULL, h, make_param(g, "w", "[6] f32"), 0);
@@ -107,7 +101,7 @@ static void test_rows(void **state) {
     output(g, h);
     expect(g, 1e-6, "row");
 
-    g = begin();
+    g = make_empty(64);
     x = make_input(g, "x", "[N, 6] f32");
     ValueId m = make_op(g, OP_MEAN, "m", "axis=-1, keepdims=true", x, 0, 0);
     ValueId d = make_op(g, OP_SUBTRACT, "d", NULL, x, m, 0);
@@ -120,7 +114,7 @@ static void test_rows(void **state) {
 // A softmax of f16 casts first; the argmax of the same logits still shares its row.
 static void test_half_logits(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(64);
     ValueId x = make_input(g, "x", "[N, 8] f16");
     ValueId logits = dense(g, "fc", x, "[10, 8] f16", "[10] f16");
     output(g, map1(g, OP_SOFTMAX, "p", logits));
@@ -130,7 +124,7 @@ static void test_half_logits(void **state) {
 
 static void test_axis(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(64);
     ValueId x = make_input(g, "x", "[N, 4, 5] f32");
     ValueId p = make_op(g, OP_SOFTMAX, "p", "axis=1", x, 0, 0);
     output(g, make_op(g, OP_MULTIPLY, "y", NULL, p, x, 0));
@@ -140,28 +134,28 @@ static void test_axis(void **state) {
 
 static void test_pushed_moves(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(64);
     ValueId x = make_input(g, "x", "[N, 4, 6] f32");
     ValueId e = map1(g, OP_EXP, "e", x);
     ValueId t = make_op(g, OP_TRANSPOSE, "t", "a=1, b=2", e, 0, 0);
     output(g, map1(g, OP_RELU, "r", t)); // hoisted to the load of x
     expect(g, 1e-6, "map");
 
-    g = begin();
+    g = make_empty(64);
     x = make_input(g, "x", "[N, 4] f32");
     ValueId l = dense(g, "l", x, "[6, 4] f32", "[6] f32");
     t = make_op(g, OP_TRANSPOSE, "t", "a=0, b=1", l, 0, 0);
     output(g, map1(g, OP_TANH, "y", t)); // the contract with its sides exchanged
     expect(g, 1e-6, "contract");
 
-    g = begin();
+    g = make_empty(64);
     x = make_input(g, "x", "[N, 4, 6, 6] f32");
     ValueId c = conv(g, "c", x, "[6, 2, 3, 3] f32", "[6] f32", "groups=2, padding=1");
     c = map1(g, OP_RELU, "c", c); // sunk below: the grouped shape is merged by who reads it
     output(g, make_op(g, OP_MAX_POOL2D, "p", "kernel_size=3, stride=2, padding=1", c, 0, 0));
     expect(g, 1e-6, "contract row");
 
-    g = begin();
+    g = make_empty(64);
     x = make_input(g, "x", "[N, 4, 6, 6] f32");
     c = conv(g, "c", x, "[6, 2, 3, 3] f32", "[6] f32", "groups=2, padding=1");
     output(g, map1(g, OP_RELU, "y", c)); // stored in the merged shape by the contract itself
@@ -170,7 +164,7 @@ static void test_pushed_moves(void **state) {
 
 static void test_spread(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(64);
     ValueId x = make_input(g, "x", "[N, 4, 5] f32"), k = make_input(g, "k", "[5] i32");
     ValueId mask = make_op(g, OP_CAST, "mask", "dtype=f32", k, 0, 0);
     mask = make_op(g, OP_MULTIPLY, "scaled", NULL, mask, make_input(g, "s", "[5] f32"), 0);
@@ -182,7 +176,7 @@ static void test_spread(void **state) {
 
 static void test_prepare(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(64);
     ValueId x = make_input(g, "x", "[N, 4, 3, 3] f32");
     ValueId operand[] = {x, make_param(g, "mean", "[4] f32"),
                          make_param(g, "positive.var", "[4] f32"), make_param(g, "w", "[4] f32"),
@@ -194,7 +188,7 @@ static void test_prepare(void **state) {
 
 static void test_join(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(64);
     ValueId x = make_input(g, "x", "[N, 3] f32"), y = make_input(g, "y", "[N, 4] f32");
     ValueId part[] = {map1(g, OP_EXP, "a", x), y, map1(g, OP_TANH, "b", y)};
     ValueId c = graph_result(g, make_node(g, NULL, OP_CONCAT, "c", "axis=1", part, 3), 0);
@@ -204,7 +198,7 @@ static void test_join(void **state) {
 
 static void test_copies(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(64);
     ValueId x = make_input(g, "x", "[N, 3] f32");
     graph_add_output(g, "same", NULL, x, (Loc){0});
     output(g, make_op(g, OP_TRANSPOSE, "t", "a=0, b=1", x, 0, 0));
@@ -218,7 +212,7 @@ static void test_pools(void **state) {
         "kernel_size=3, stride=2, padding=1, count_include_pad=false",
         "kernel_size=3, stride=2, ceil_mode=true", "kernel_size=[2, 3], stride=[1, 2]"};
     for (unsigned i = 0; i < sizeof attrs / sizeof *attrs; i++) {
-        Graph *g = begin();
+        Graph *g = make_empty(64);
         ValueId x = make_input(g, "x", "[N, 2, 7, 8] f32");
         output(g, make_op(g, OP_AVG_POOL2D, "y", attrs[i], x, 0, 0));
         graph_destroy(pass_run_checked(g, NULL, 2, 1e-6));
@@ -226,7 +220,7 @@ static void test_pools(void **state) {
     static const char *const sizes[] = {"output_size=1", "output_size=[7, 4]",
                                         "output_size=[3, 5]"};
     for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        Graph *g = begin();
+        Graph *g = make_empty(64);
         ValueId x = make_input(g, "x", "[N, 2, 7, 8] f32");
         output(g, make_op(g, OP_ADAPTIVE_AVG_POOL2D, "y", sizes[i], x, 0, 0));
         graph_destroy(pass_run_checked(g, NULL, 2, 1e-6));
@@ -235,7 +229,7 @@ static void test_pools(void **state) {
 
 static void test_repeat(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(64);
     ValueId x = make_input(g, "x", "[N, 4] f32");
     ValueId h = map1(g, OP_TANH, "h", x);
     NodeId repeat = graph_begin_repeat(g, "i", 0, 3, &h, 1, NULL, 0);

@@ -71,18 +71,6 @@ static const Schedule forms[] = {
 };
 enum { FORMS = sizeof forms / sizeof forms[0] };
 
-static Graph *begin(void) {
-    Graph *g = graph_create("m");
-    assert_int_not_equal(dim_symbol(g->dims, "N", 1, 1024), DIM_NONE);
-    return g;
-}
-
-static void finish(Graph *g, NodeId fused, ValueId value) {
-    graph_end_fused(g, fused, &value, 1);
-    graph_add_output(g, "o", NULL, value, (Loc){0});
-    g->stage = STAGE_FUSED;
-}
-
 static void check_form(Graph *g, const char *target, const Schedule *form, double tolerance) {
     for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         Schedule copy = form ? *form : (Schedule){0};
@@ -102,10 +90,6 @@ static void check_all(Graph *g, double tolerance, bool forced) {
     graph_destroy(g);
 }
 
-static ValueId contract(Graph *g, const char *attrs, ValueId x, ValueId y) {
-    return make_op(g, OP_CONTRACT, "c", attrs, x, y, 0);
-}
-
 static void plain(void **state) {
     (void)state;
     static const char *const shapes[][2] = {
@@ -114,21 +98,21 @@ static void plain(void **state) {
         {"[N, 20] i8", "[13, 20] i8"},   {"[N, 9] u8", "[4, 9] u8"},
         {"[N, 9] i32", "[4, 9] i32"}};
     for (unsigned i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-        Graph *g = begin();
+        Graph *g = make_empty(1024);
         ValueId x = make_input(g, "x", shapes[i][0]), y = make_input(g, "y", shapes[i][1]);
         NodeId fused = graph_begin_fused(g, "k", "contract", false);
-        finish(g, fused, contract(g, NULL, x, y));
+        make_finish(g, fused, make_contract(g, NULL, x, y));
         check_all(g, i == 3 ? 1e-3 : 3e-6, true);
     }
 }
 
 static void check_edge(const Schedule *form, const char *x_shape, const char *y_shape, bool turned,
                        const int64_t *at) {
-    Graph *g = begin();
+    Graph *g = make_empty(1024);
     ValueId x = make_input(g, "x", x_shape), y = make_input(g, "y", y_shape);
     NodeId fused = graph_begin_fused(g, "k", "contract", false);
     if (turned) y = make_view(g, OP_TRANSPOSE, "a=0, b=1", y);
-    finish(g, fused, contract(g, NULL, x, y));
+    make_finish(g, fused, make_contract(g, NULL, x, y));
     for (unsigned i = 0; i < 3; i++) {
         Schedule copy = *form;
         ProgramCheck check = {
@@ -171,35 +155,35 @@ static void edges_of_large_tiles(void **state) {
 
 static void transposed_operands(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(1024);
     ValueId x = make_input(g, "x", "[20, N] f32"), y = make_input(g, "y", "[20, 36] f32");
     NodeId fused = graph_begin_fused(g, "k", "contract", false);
     ValueId xt = make_view(g, OP_TRANSPOSE, "a=0, b=1", x);
     ValueId yt = make_view(g, OP_TRANSPOSE, "a=0, b=1", y);
-    finish(g, fused, contract(g, NULL, xt, yt));
+    make_finish(g, fused, make_contract(g, NULL, xt, yt));
     check_all(g, 3e-6, true);
 }
 
 static void batches_and_axes(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(1024);
     ValueId x = make_input(g, "x", "[3, 5, N, 2, 4] f32"),
             y = make_input(g, "y", "[3, 9, 2, 4] f32");
     NodeId fused = graph_begin_fused(g, "k", "contract", false);
-    finish(g, fused, contract(g, "batch=1, k=2", x, y));
+    make_finish(g, fused, make_contract(g, "batch=1, k=2", x, y));
     check_all(g, 3e-6, true);
 }
 
 // linear + bias + tanh, with a relu on the way in.
 static void epilogue_and_prologue(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(1024);
     ValueId x = make_input(g, "x", "[N, 28] f32"), w = make_param(g, "w", "[10, 28] f32");
     ValueId bias = make_param(g, "bias", "[10] f32");
     NodeId fused = graph_begin_fused(g, "k", "contract", false);
     ValueId r = make_op(g, OP_RELU, "r", NULL, x, 0, 0);
-    ValueId h = make_op(g, OP_ADD, "h", NULL, contract(g, NULL, r, w), bias, 0);
-    finish(g, fused, make_op(g, OP_TANH, "t", NULL, h, 0, 0));
+    ValueId h = make_op(g, OP_ADD, "h", NULL, make_contract(g, NULL, r, w), bias, 0);
+    make_finish(g, fused, make_op(g, OP_TANH, "t", NULL, h, 0, 0));
     check_all(g, 3e-6, true);
 }
 
@@ -210,17 +194,17 @@ static ValueId convolution(Graph *g, ValueId x, ValueId w, const char *rows, con
     ValueId both = make_view(g, OP_UNFOLD, columns, down); // N C kh H kw W
     ValueId turned = make_view(g, OP_PERMUTE_DIMS, "axes=[0, 3, 5, 1, 2, 4]", both);
     ValueId weight = make_view(g, OP_BROADCAST_TO, wide, w);
-    return contract(g, "batch=1, k=3", weight, turned);
+    return make_contract(g, "batch=1, k=3", weight, turned);
 }
 
 static void convolution_with_padding(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(1024);
     ValueId x = make_input(g, "x", "[N, 3, 9, 8] f32"), w = make_param(g, "w", "[5, 3, 3, 3] f32");
     NodeId fused = graph_begin_fused(g, "k", "contract", false);
     ValueId c = convolution(g, x, w, "axis=2, kernel=3, count=5, stride=2, before=1",
                             "axis=4, kernel=3, count=8, before=1", "shape=[N, 5, 3, 3, 3]");
-    finish(g, fused, make_op(g, OP_RELU, "r", NULL, c, 0, 0));
+    make_finish(g, fused, make_op(g, OP_RELU, "r", NULL, c, 0, 0));
     check_all(g, 3e-6, true);
 }
 
@@ -230,21 +214,21 @@ static void convolution_over_images(void **state) {
     static const char *const shapes[][2] = {{"[N, 4, 5, 7] f32", "[N, 6, 5, 7] f32"},
                                             {"[N, 4, 4, 3] f32", "[N, 6, 4, 3] f32"}};
     for (unsigned i = 0; i < 2; i++) {
-        Graph *g = begin();
+        Graph *g = make_empty(1024);
         ValueId x = make_input(g, "x", shapes[i][0]), w = make_param(g, "w", "[6, 4] f32");
         ValueId r = make_input(g, "r", shapes[i][1]);
         NodeId fused = graph_begin_fused(g, "k", "contract", false);
         ValueId turned = make_view(g, OP_PERMUTE_DIMS, "axes=[0, 2, 3, 1]", x);
         ValueId weight = make_view(g, OP_BROADCAST_TO, "shape=[N, 6, 4]", w);
-        ValueId c = contract(g, "batch=1, k=1", weight, turned);
-        finish(g, fused, make_op(g, OP_ADD, "s", NULL, c, r, 0));
+        ValueId c = make_contract(g, "batch=1, k=1", weight, turned);
+        make_finish(g, fused, make_op(g, OP_ADD, "s", NULL, c, r, 0));
         check_all(g, 3e-6, true);
     }
 }
 
 static void pooled(const char *reduce_attrs, OpId reduce, const char *pool_rows,
                    const char *pool_columns, const Schedule *form) {
-    Graph *g = begin();
+    Graph *g = make_empty(1024);
     ValueId x = make_input(g, "x", "[N, 2, 12, 12] f32"),
             w = make_param(g, "w", "[6, 2, 5, 5] f32");
     ValueId bias = make_param(g, "bias", "[6, 1, 1] f32");
@@ -256,7 +240,7 @@ static void pooled(const char *reduce_attrs, OpId reduce, const char *pool_rows,
     ValueId v = make_view(g, OP_UNFOLD, pool_columns, u); // N O kh H kw W
     ValueId s = make_op(g, reduce, "s", reduce_attrs, v, 0, 0);
     ValueId quarter = make_op(g, OP_FULL, "q", "shape=[], value=0.25, dtype=f32", 0, 0, 0);
-    finish(g, fused, make_op(g, OP_MULTIPLY, "p", NULL, s, quarter, 0));
+    make_finish(g, fused, make_op(g, OP_MULTIPLY, "p", NULL, s, quarter, 0));
     static const int64_t few[] = {1, 3};
     for (unsigned i = 0; i < 2; i++)
         for (unsigned t2 = 0; t2 < (form ? 1 : 2); t2++) {
@@ -287,16 +271,16 @@ static void pooling(void **state) {
 // As the passes write it: the windows are axes of the columns already.
 static void pooling_of_neighbours(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(1024);
     ValueId x = make_input(g, "x", "[N, 2, 8, 8] f32"), w = make_param(g, "w", "[6, 2] f32");
     NodeId fused = graph_begin_fused(g, "k", "contract", false);
     ValueId u = make_view(g, OP_UNFOLD, "axis=2, kernel=2, count=4, stride=2", x); // N C ph H W
     ValueId v = make_view(g, OP_UNFOLD, "axis=4, kernel=2, count=4, stride=2", u);
     ValueId turned = make_view(g, OP_PERMUTE_DIMS, "axes=[0, 3, 5, 2, 4, 1]", v); // N H W ph pw C
     ValueId weight = make_view(g, OP_BROADCAST_TO, "shape=[N, 6, 2]", w);
-    ValueId c = contract(g, "batch=1, k=1", weight, turned);
+    ValueId c = make_contract(g, "batch=1, k=1", weight, turned);
     ValueId m = make_op(g, OP_MAX, "m", "axis=[4, 5]", c, 0, 0);
-    finish(g, fused, make_op(g, OP_RELU, "r", NULL, m, 0, 0));
+    make_finish(g, fused, make_op(g, OP_RELU, "r", NULL, m, 0, 0));
     check_form(g, "portable", NULL, 1e-6);
     check_form(g, "portable", &forms[0], 1e-6);
     check_form(g, "h200", NULL, 1e-6);
@@ -312,7 +296,7 @@ static void empty_operands(void **state) {
         dim_symbol(g->dims, "N", 0, 64);
         ValueId x = make_input(g, "x", shapes[i][0]), y = make_input(g, "y", shapes[i][1]);
         NodeId fused = graph_begin_fused(g, "k", "contract", false);
-        finish(g, fused, contract(g, NULL, x, y));
+        make_finish(g, fused, make_contract(g, NULL, x, y));
         for (int64_t n = 0; n < 3; n += 2) {
             ProgramCheck check = {
                 .target = "portable", .symbols = &n, .scale = 1, .tolerance = 1e-6};
@@ -326,11 +310,11 @@ static void empty_operands(void **state) {
 
 static void strict_rounding(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(1024);
     ValueId x = make_input(g, "x", "[N, 12] f16"), y = make_input(g, "y", "[8, 12] f16");
     ValueId bias = make_input(g, "bias", "[8] f16");
     NodeId fused = graph_begin_fused(g, "k", "contract", false);
-    finish(g, fused, make_op(g, OP_ADD, "s", NULL, contract(g, NULL, x, y), bias, 0));
+    make_finish(g, fused, make_op(g, OP_ADD, "s", NULL, make_contract(g, NULL, x, y), bias, 0));
     int64_t n = 9;
     ProgramCheck check = {
         .target = "portable", .symbols = &n, .strict = true, .scale = 1, .tolerance = 1e-3};
@@ -342,10 +326,10 @@ static void schedules_that_do_not_fit(void **state) {
     (void)state;
     Target target;
     target_builtin("portable", &target);
-    Graph *g = begin();
+    Graph *g = make_empty(1024);
     ValueId x = make_input(g, "x", "[N, 12] f32"), y = make_input(g, "y", "[8, 12] f32");
     NodeId fused = graph_begin_fused(g, "k", "contract", false);
-    finish(g, fused, contract(g, NULL, x, y));
+    make_finish(g, fused, make_contract(g, NULL, x, y));
     static const Schedule bad[] = {
         {.local = 64, .tile_m = 32, .tile_n = 32, .tile_k = 16, .reg_m = 4, .reg_n = 8},
         {.local = 64, .tile_m = 30, .tile_n = 32, .tile_k = 16, .reg_m = 4, .reg_n = 4},

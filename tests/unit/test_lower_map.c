@@ -13,12 +13,6 @@
 static const char *const targets[] = {"portable", "lavapipe-debian12", "h200"};
 static const int64_t sizes[] = {1, 2, 7, 63, 64, 65, 257};
 
-static Graph *begin(void) {
-    Graph *g = graph_create("m");
-    assert_int_not_equal(dim_symbol(g->dims, "N", 1, 4096), DIM_NONE);
-    return g;
-}
-
 static void finish(Graph *g, NodeId fused, ValueId value, const char *name) {
     graph_end_fused(g, fused, &value, 1);
     graph_add_output(g, name, NULL, value, (Loc){0});
@@ -37,7 +31,7 @@ static void check_sizes(Graph *g, double tolerance, double scale) {
 
 static void contiguous(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(4096);
     ValueId x = make_input(g, "x", "[N, 8] f32"), y = make_input(g, "y", "[N, 8] f32");
     NodeId fused = graph_begin_fused(g, "k", "map", false);
     ValueId s = make_op(g, OP_ADD, "s", NULL, x, y, 0);
@@ -47,7 +41,7 @@ static void contiguous(void **state) {
 
 static void broadcast_row_and_column(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(4096);
     ValueId x = make_input(g, "x", "[N, 12] f32"), row = make_input(g, "row", "[12] f32");
     ValueId column = make_input(g, "column", "[N, 1] f32");
     NodeId fused = graph_begin_fused(g, "k", "map", false);
@@ -58,7 +52,7 @@ static void broadcast_row_and_column(void **state) {
 
 static void transposed(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(4096);
     ValueId x = make_input(g, "x", "[5, N] f32"), y = make_input(g, "y", "[N, 5] f32");
     NodeId fused = graph_begin_fused(g, "k", "map", false);
     ValueId turned = make_view(g, OP_TRANSPOSE, "a=0, b=1", x);
@@ -68,7 +62,7 @@ static void transposed(void **state) {
 
 static void sliced_and_padded(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(4096);
     ValueId x = make_input(g, "x", "[N, 9] f32"), y = make_input(g, "y", "[N, 4] f32");
     NodeId fused = graph_begin_fused(g, "k", "map", false);
     ValueId slice = make_view(g, OP_SLICE, "starts=[0, 1], stops=[N, 9], steps=[1, 2]", x);
@@ -76,7 +70,7 @@ static void sliced_and_padded(void **state) {
     ValueId sum = make_op(g, OP_ADD, "s", NULL, slice, flipped, 0);
     finish(g, fused, make_op(g, OP_NEGATIVE, "n", NULL, sum, 0, 0), "n");
     check_sizes(g, 0, 0);
-    g = begin();
+    g = make_empty(4096);
     x = make_input(g, "x", "[N, 3] f32"), y = make_input(g, "y", "[N + 3, 5] f32");
     fused = graph_begin_fused(g, "k", "map", false);
     ValueId padded = make_view(g, OP_PAD, "widths=[[1, 2], [0, 2]], value=-1.5", x);
@@ -86,7 +80,7 @@ static void sliced_and_padded(void **state) {
 
 static void copies(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(4096);
     ValueId x = make_input(g, "x", "[3, N, 2] f16");
     NodeId fused = graph_begin_fused(g, "k", "map", false);
     finish(g, fused, make_op(g, OP_PERMUTE_DIMS, "p", "axes=[2, 1, 0]", x, 0, 0), "p");
@@ -97,7 +91,7 @@ static void half_precision(void **state) {
     (void)state;
     static const char *const types[] = {"[N, 6] f16", "[N, 6] bf16"};
     for (unsigned i = 0; i < 2; i++) {
-        Graph *g = begin();
+        Graph *g = make_empty(4096);
         ValueId x = make_input(g, "x", types[i]), y = make_input(g, "y", types[i]);
         NodeId fused = graph_begin_fused(g, "k", "map", false);
         finish(g, fused, make_op(g, OP_ADD, "s", NULL, x, y, 0), "s");
@@ -107,7 +101,7 @@ static void half_precision(void **state) {
 
 static void several_results(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(4096);
     ValueId x = make_input(g, "x", "[N, 4] i32"), y = make_input(g, "y", "[N, 4] i32");
     NodeId fused = graph_begin_fused(g, "k", "map", false);
     ValueId result[3] = {make_op(g, OP_FLOOR_DIVIDE, "q", NULL, x, y, 0),
@@ -123,7 +117,7 @@ static void several_results(void **state) {
 
 static void sources(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(4096);
     ValueId x = make_input(g, "x", "[N] i32");
     NodeId fused = graph_begin_fused(g, "k", "map", false);
     ValueId count = make_op(g, OP_ARANGE, "a", "start=3, stop=2 * N + 3, step=2", 0, 0, 0);
@@ -139,7 +133,7 @@ static void casts(void **state) {
     static const char *const to[] = {"f32", "f16", "bf16", "i32", "u32", "i8", "u8", "bool"};
     for (unsigned f = 0; f < sizeof from / sizeof from[0]; f++)
         for (unsigned t = 0; t < sizeof to / sizeof to[0]; t++) {
-            Graph *g = begin();
+            Graph *g = make_empty(4096);
             char type[32], attr[32];
             strcpy(type, "[N, 3] ");
             strcat(type, dtype_name(from[f]));
@@ -167,7 +161,7 @@ static void every_map_op(void **state) {
             DTypeClass class = dtype_class(types[t]);
             unsigned set = class == DC_FLOAT ? DS_FLOAT : class == DC_INT ? DS_INT : DS_LOGIC;
             if (!(info->dtypes & set)) continue;
-            Graph *g = begin();
+            Graph *g = make_empty(4096);
             char type[32] = "[N, 5] ";
             strcat(type, dtype_name(types[t]));
             ValueId x = make_input(g, "x", op == OP_WHERE ? "[N, 5] bool" : type);
@@ -201,7 +195,7 @@ static void past_the_grid_limit(void **state) {
 
 static void in_place_update(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(4096);
     Type type = make_type(g, "[6, 8] f32");
     Decl decl = {.key = "s", .fill = 0.5};
     NodeSpec spec = {.op = OP_STATE, .type = &type, .decl = &decl, .name = "s"};
@@ -242,18 +236,19 @@ static void tiles(void **state) {
         {.form = "tile", .local = 32, .tile_m = 16, .tile_n = 16, .vec = 4},
         {.form = "tile", .local = 64, .tile_m = 16, .tile_n = 8, .vec = 2},
     };
-    Graph *g = begin();
+    Graph *g = make_empty(4096);
     ValueId x = make_input(g, "x", "[5, N] f32"), y = make_input(g, "y", "[N, 5] f32");
     NodeId fused = graph_begin_fused(g, "k", "map", false);
     ValueId turned = make_view(g, OP_TRANSPOSE, "a=0, b=1", x);
     finish(g, fused, make_op(g, OP_SUBTRACT, "d", NULL, turned, y, 0), "d");
     check_tiles(g, odd, 2);
-    g = begin(); // a copy, an outer axis, vectors
+    g = make_empty(4096); // a copy, an outer axis, vectors
     x = make_input(g, "x", "[3, 4 * N, 12] f16");
     fused = graph_begin_fused(g, "k", "map", false);
     finish(g, fused, make_op(g, OP_PERMUTE_DIMS, "p", "axes=[0, 2, 1]", x, 0, 0), "p");
     check_tiles(g, even, 2);
-    g = begin(); // a run of two axes, a row that spreads, two turned operands of different types
+    g = make_empty(
+        4096); // a run of two axes, a row that spreads, two turned operands of different types
     x = make_input(g, "x", "[2, N, 3, 8] f32"), y = make_input(g, "y", "[8, 1, 1] f32");
     ValueId z = make_input(g, "z", "[2, N, 3, 8] bool");
     fused = graph_begin_fused(g, "k", "map", false);
@@ -262,7 +257,7 @@ static void tiles(void **state) {
     ValueId sum = make_op(g, OP_ADD, "s", NULL, nchw, y, 0);
     finish(g, fused, make_op(g, OP_WHERE, "w", NULL, mask, sum, y), "w");
     check_tiles(g, odd, 2);
-    g = begin(); // slices, a flip and padding on the way
+    g = make_empty(4096); // slices, a flip and padding on the way
     x = make_input(g, "x", "[9, N + 2] i32");
     fused = graph_begin_fused(g, "k", "map", false);
     ValueId part = make_view(g, OP_SLICE, "starts=[1, 1], stops=[9, N + 1], steps=[2, 1]", x);

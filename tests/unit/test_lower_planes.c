@@ -27,18 +27,6 @@ static const struct Form {
 } forms[] = {{"lavapipe-debian13", PLANES(8, 8)}, {"h200", PLANES(16, 32)}};
 enum { FORMS = sizeof forms / sizeof forms[0] };
 
-static Graph *begin(void) {
-    Graph *g = graph_create("m");
-    assert_int_not_equal(dim_symbol(g->dims, "N", 1, 1024), DIM_NONE);
-    return g;
-}
-
-static void finish(Graph *g, NodeId fused, ValueId value) {
-    graph_end_fused(g, fused, &value, 1);
-    graph_add_output(g, "o", NULL, value, (Loc){0});
-    g->stage = STAGE_FUSED;
-}
-
 static void check_sizes(Graph *g, const int64_t *sizes, unsigned count, double tolerance) {
     for (unsigned f = 0; f < FORMS; f++)
         for (unsigned i = 0; i < count; i++) {
@@ -53,10 +41,6 @@ static void check_sizes(Graph *g, const int64_t *sizes, unsigned count, double t
     graph_destroy(g);
 }
 
-static ValueId contract(Graph *g, const char *attrs, ValueId x, ValueId y) {
-    return make_op(g, OP_CONTRACT, "c", attrs, x, y, 0);
-}
-
 // Every one of M, N and K around the edges of tiles, K along rows and across them.
 static void edges(void **state) {
     (void)state;
@@ -65,10 +49,10 @@ static void edges(void **state) {
                                             {"[33, 7] f32", "[N, 7] f32"}};
     static const int64_t sizes[] = {1, 15, 16, 17, 33};
     for (unsigned i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-        Graph *g = begin();
+        Graph *g = make_empty(1024);
         ValueId x = make_input(g, "x", shapes[i][0]), y = make_input(g, "y", shapes[i][1]);
         NodeId fused = graph_begin_fused(g, "k", "contract", false);
-        finish(g, fused, contract(g, NULL, x, y));
+        make_finish(g, fused, make_contract(g, NULL, x, y));
         check_sizes(g, sizes, sizeof sizes / sizeof sizes[0], 1e-6);
     }
 }
@@ -76,12 +60,12 @@ static void edges(void **state) {
 static void transposed_operands(void **state) {
     (void)state;
     static const int64_t sizes[] = {1, 12, 31, 36};
-    Graph *g = begin();
+    Graph *g = make_empty(1024);
     ValueId x = make_input(g, "x", "[20, N] f32"), y = make_input(g, "y", "[20, 36] f32");
     NodeId fused = graph_begin_fused(g, "k", "contract", false);
     ValueId xt = make_view(g, OP_TRANSPOSE, "a=0, b=1", x);
     ValueId yt = make_view(g, OP_TRANSPOSE, "a=0, b=1", y);
-    finish(g, fused, contract(g, NULL, xt, yt));
+    make_finish(g, fused, make_contract(g, NULL, xt, yt));
     check_sizes(g, sizes, 4, 1e-6);
 }
 

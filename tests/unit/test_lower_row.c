@@ -28,12 +28,6 @@ static const Schedule subgroup_forms[] = {
     {.local = 256, .lanes = 128, .rows = 2, .items = 1, .subgroup = 32},
 };
 
-static Graph *begin(void) {
-    Graph *g = graph_create("m");
-    assert_int_not_equal(dim_symbol(g->dims, "N", 1, 4096), DIM_NONE);
-    return g;
-}
-
 static void finish(Graph *g, NodeId fused, const ValueId *value, uint32_t count) {
     graph_end_fused(g, fused, value, count);
     for (uint32_t i = 0; i < count; i++) {
@@ -69,7 +63,7 @@ static void sums(void **state) {
     (void)state;
     static const char *const types[] = {"[N, 40] f32", "[N, 7] i32", "[3, N] f32"};
     for (unsigned i = 0; i < 3; i++) {
-        Graph *g = begin();
+        Graph *g = make_empty(4096);
         ValueId x = make_input(g, "x", types[i]);
         NodeId fused = graph_begin_fused(g, "k", "row", false);
         ValueId sum = make_op(g, OP_SUM, "s", "axis=1", x, 0, 0);
@@ -80,13 +74,13 @@ static void sums(void **state) {
 
 static void leading_axis(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(4096);
     ValueId x = make_input(g, "x", "[33, N, 2] f32");
     NodeId fused = graph_begin_fused(g, "k", "row", false);
     ValueId sum = make_op(g, OP_SUM, "s", "axis=[0, 2]", x, 0, 0);
     finish(g, fused, &sum, 1);
     check_all(g, 5e-6);
-    g = begin();
+    g = make_empty(4096);
     x = make_input(g, "x", "[N, 5, 3] f32");
     fused = graph_begin_fused(g, "k", "row", false);
     ValueId m = make_op(g, OP_MAX, "m", "axis=1, keepdims=true", x, 0, 0);
@@ -101,7 +95,7 @@ static void every_reduce(void **state) {
     static const char *const types[] = {"[N, 9] f32", "[N, 9] i32", "[N, 9] u32"};
     for (unsigned o = 0; o < 6; o++)
         for (unsigned t = 0; t < 3; t++) {
-            Graph *g = begin();
+            Graph *g = make_empty(4096);
             ValueId x = make_input(g, "x", types[t]);
             NodeId fused = graph_begin_fused(g, "k", "row", false);
             ValueId r = make_op(g, ops[o], "r", "axis=1", x, 0, 0);
@@ -109,7 +103,7 @@ static void every_reduce(void **state) {
             check_all(g, 2e-6);
         }
     for (unsigned any = 0; any < 2; any++) {
-        Graph *g = begin();
+        Graph *g = make_empty(4096);
         ValueId x = make_input(g, "x", "[N, 3] bool");
         NodeId fused = graph_begin_fused(g, "k", "row", false);
         ValueId r = make_op(g, any ? OP_ANY : OP_ALL, "r", "axis=1", x, 0, 0);
@@ -121,7 +115,7 @@ static void every_reduce(void **state) {
 // NaN wins everywhere, by its first index.
 static void not_a_number(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(4096);
     ValueId x = make_input(g, "x", "[N, 40] f32");
     NodeId fused = graph_begin_fused(g, "k", "row", false);
     ValueId y = make_op(g, OP_SQRT, "y", NULL, x, 0, 0); // NaN for about half of them
@@ -146,7 +140,7 @@ static void softmax_last_axis(void **state) {
     static const char *const types[] = {"[N, 10] f32", "[N, 128] f32", "[N, 300] f16",
                                         "[3, N] f32"};
     for (unsigned i = 0; i < 4; i++) {
-        Graph *g = begin();
+        Graph *g = make_empty(4096);
         ValueId x = make_input(g, "x", types[i]);
         NodeId fused = graph_begin_fused(g, "k", "row", false);
         ValueId p = softmax(g, x, "axis=1, keepdims=true");
@@ -157,7 +151,7 @@ static void softmax_last_axis(void **state) {
 
 static void softmax_middle_axis(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(4096);
     ValueId x = make_input(g, "x", "[2, 12, N] f32");
     NodeId fused = graph_begin_fused(g, "k", "row", false);
     ValueId p = softmax(g, x, "axis=1, keepdims=true");
@@ -168,7 +162,7 @@ static void softmax_middle_axis(void **state) {
 // layer_norm with residual before and weights after: full results of two levels, per-row results.
 static void layer_norm(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(4096);
     ValueId x = make_input(g, "x", "[N, 48] f32"), y = make_input(g, "y", "[N, 48] f32");
     ValueId w = make_param(g, "w", "[48] f32"), b = make_param(g, "b", "[48] f32");
     NodeId fused = graph_begin_fused(g, "k", "row", false);
@@ -198,7 +192,7 @@ static void kept_rows(void **state) {
         {.local = 64, .lanes = 16, .rows = 4, .vec = 4, .items = 2, .keep = 2},
         {.local = 64, .lanes = 32, .rows = 2, .vec = 2, .items = 2, .subgroup = 32, .keep = 2},
     };
-    Graph *g = begin();
+    Graph *g = make_empty(4096);
     ValueId x = make_input(g, "x", "[N, 100] f32"), w = make_input(g, "w", "[100] f32");
     NodeId fused = graph_begin_fused(g, "k", "row", false);
     ValueId q = make_op(g, OP_MULTIPLY, "q", NULL, x, x, 0);
@@ -213,7 +207,7 @@ static void kept_rows(void **state) {
 
 static void rows_of_length_one(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(4096);
     ValueId x = make_input(g, "x", "[N, 1, 3] f32");
     NodeId fused = graph_begin_fused(g, "k", "row", false);
     ValueId p = softmax(g, x, "axis=1, keepdims=true");
@@ -223,7 +217,7 @@ static void rows_of_length_one(void **state) {
 
 static void whole_tensor(void **state) {
     (void)state;
-    Graph *g = begin();
+    Graph *g = make_empty(4096);
     ValueId x = make_input(g, "x", "[N, 6] f32");
     NodeId fused = graph_begin_fused(g, "k", "row", false);
     ValueId s = make_op(g, OP_SUM, "s", NULL, x, 0, 0);

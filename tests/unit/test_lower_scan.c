@@ -12,12 +12,6 @@
 
 static const char *const targets[] = {"portable", "lavapipe-debian12", "h200"};
 
-static Graph *begin(void) {
-    Graph *g = graph_create("m");
-    assert_int_not_equal(dim_symbol(g->dims, "N", 1, 10000), DIM_NONE);
-    return g;
-}
-
 // All results of `value`'s node as outputs of one fused node.
 static void finish(Graph *g, NodeId fused, ValueId value) {
     const Node *node = graph_node(g, graph_value(g, value)->node);
@@ -42,7 +36,7 @@ static void check(Graph *g, const int64_t *sizes, unsigned count, double toleran
 }
 
 static Graph *sum_of(const char *type, const char *attrs, const char *first) {
-    Graph *g = begin();
+    Graph *g = make_empty(10000);
     ValueId x = make_input(g, "x", type), y = first ? make_input(g, "y", first) : 0;
     NodeId fused = graph_begin_fused(g, "k", "scan", false);
     finish(g, fused, make_op(g, OP_PREFIX_SUM, "s", attrs, x, y, 0));
@@ -85,7 +79,7 @@ static void sums_of_subgroups(void **state) {
 }
 
 static Graph *sort_of(const char *type, const char *attrs) {
-    Graph *g = begin();
+    Graph *g = make_empty(10000);
     ValueId x = make_input(g, "x", type);
     NodeId fused = graph_begin_fused(g, "k", "scan", false);
     finish(g, fused, make_op(g, OP_SORT_BLOCKS, "s", attrs, x, 0, 0));
@@ -108,7 +102,7 @@ static void merges(void **state) {
     static const char *const merge[] = {"axis=0, chunk=16, fan=4", "axis=1, chunk=16, fan=3"};
     static const char *const sort[] = {"axis=0, chunk=16", "axis=1, chunk=16, descending=true"};
     for (unsigned i = 0; i < 2; i++) {
-        Graph *g = begin();
+        Graph *g = make_empty(10000);
         ValueId x = make_input(g, "x", i ? "[2, N] i32" : "[N, 2] f16");
         NodeId fused = graph_begin_fused(g, "k", "scan", false);
         ValueId keys = make_op(g, OP_SORT_BLOCKS, "s", sort[i], x, 0, 0);
@@ -128,7 +122,7 @@ static void segments(void **state) {
     static const char *const types[][2] = {{"[2, 9] f32", "[2, N] f32"},
                                            {"[2, 9] i32", "[2, N] i32"}};
     for (unsigned r = 0; r < 10; r++) {
-        Graph *g = begin();
+        Graph *g = make_empty(10000);
         ValueId x = make_input(g, "x", types[r % 2][0]), u = make_input(g, "u", types[r % 2][1]);
         ValueId index = make_input(g, "i", "[2, N] i32");
         NodeId fused = graph_begin_fused(g, "k", "scan", false);
@@ -144,7 +138,7 @@ static void segments(void **state) {
         finish(g, fused, graph_result(g, node, 0));
         check(g, sizes, 5, 1e-5, NULL);
     }
-    Graph *g = begin();
+    Graph *g = make_empty(10000);
     ValueId index = make_input(g, "i", "[N] i32");
     NodeId fused = graph_begin_fused(g, "k", "scan", false);
     ValueId keys = make_op(g, OP_SORT_BLOCKS, "s", "axis=0, chunk=256", index, 0, 0);

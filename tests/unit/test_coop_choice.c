@@ -1,0 +1,218 @@
+// What is chosen for products with fragments: forms by size and multiples, and what cannot be
+// lowered.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "passes/compile.h"
+#include "passes/coop_shape.h"
+#include "tests/support/graph_make.h"
+#include "tests/support/program_run.h"
+
+static void choices_run(void **state) {
+    (void)state;
+    static const int64_t few[] = {1, 17, 70};
+    for (unsigned i = 0; i < 3; i++) {
+        Graph *g = make_empty(1024);
+        ValueId x = make_input(g, "x", i ? "[N, 96] f16" : "[N, 96] i8");
+        ValueId y = make_input(g, "y", i ? "[80, 96] f16" : "[80, 96] i8");
+        NodeId fused = graph_begin_fused(g, "k", "contract", false);
+        ValueId v = make_contract(g, NULL, x, y);
+        if (i == 2) v = make_op(g, OP_RELU, "r", NULL, v, 0, 0);
+        make_finish(g, fused, v);
+        for (unsigned n = 0; n < 3; n++) {
+            ProgramCheck run = {.target = "lavapipe-debian13",
+                                .symbols = &few[n],
+                                .tolerance = i ? 1e-3 : 0,
+                                .scale = 1};
+            const Program *program = program_check(g, &run);
+            const PlanStep *step = &program->plan->run.at[0];
+            const Alternative *a = &step->alternatives.at[step->alternatives.len - 2];
+            assert_string_equal(a->schedule.form, "coop");
+            assert_int_equal(a->fragment.m, 8);
+            assert_string_equal(a[1].schedule.form, "simt");
+            program_emit_all(program);
+        }
+        graph_destroy(g);
+    }
+}
+
+// Few, some and many rows of a symbolic M are made by tiles of their own.
+static void rows_choose(void **state) {
+    (void)state;
+    static const int64_t some[] = {16, 40, 256};
+    Graph *g = make_empty(1024);
+    dim_set_source(g->dims, 0, DIM_FROM_INPUT);
+    ValueId x = make_input(g, "x", "[N, 256] f16"), y = make_input(g, "y", "[72, 256] f16");
+    NodeId fused = graph_begin_fused(g, "k", "contract", false);
+    make_finish(g, fused, make_contract(g, "dtype=f32", x, y));
+    for (unsigned n = 0; n < 3; n++) {
+        ProgramCheck run = {.target = "h200", .symbols = &some[n], .tolerance = 1e-5, .scale = 1};
+        const PlanStep *step = &program_check(g, &run)->plan->run.at[0];
+        uint32_t many = 0, all = 0;
+        for (uint32_t a = 0; a < step->alternatives.len; a++) {
+            const Alternative *one = &step->alternatives.at[a];
+            if (!one->fragment.m) continue;
+            if (!one->conditions)
+                all = one->schedule.tile_m * one->schedule.tile_n;
+            else if (one->condition[0].relation == DIM_GE)
+                many = one->schedule.tile_m * one->schedule.tile_n;
+        }
+        assert_true(many > 0 && all > 0 && many >= all);
+    }
+    graph_destroy(g);
+}
+
+// Symbolic sizes: where they are multiples of a move, operands are moved whole.
+static void multiples(void **state) {
+    (void)state;
+    static const int64_t some[] = {8, 33, 64, 72};
+    static const char *const list[][3] = {{"[48, N] f16", "[40, N] f16", "N % 8"},
+                                          {"[40, N] i8", "[40, N] i8", "N % 16"},
+                                          {"[24, 56] f16", "[56, N] f16", "N % 8"}};
+    for (unsigned i = 0; i < 3; i++) {
+        Graph *g = make_empty(1024);
+        dim_set_source(g->dims, 0, DIM_FROM_INPUT);
+        ValueId x = make_input(g, "x", list[i][0]), y = make_input(g, "y", list[i][1]);
+        NodeId fused = graph_begin_fused(g, "k", "contract", false);
+        if (i) y = make_view(g, OP_TRANSPOSE, "a=0, b=1", y);
+        if (i == 1) x = make_view(g, OP_TRANSPOSE, "a=0, b=1", x);
+        make_finish(g, fused, make_contract(g, i == 1 ? NULL : "dtype=f32", x, y));
+        for (unsigned t = 0; t < 2; t++)
+            for (unsigned n = 0; n < 4; n++) {
+                ProgramCheck run = {.target = t ? "lavapipe-debian13" : "h200",
+                                    .symbols = &some[n],
+                                    .tolerance = i == 1 ? 0 : 1e-5,
+                                    .scale = 1};
+                const Program *program = program_check(g, &run);
+                const PlanStep *step = &program->plan->run.at[0];
+                const Alternative *a = step->alternatives.at;
+                while (!a->fragment.m) a++;
+                assert_string_equal(a->schedule.form, "coop");
+                assert_int_equal(a->conditions, 1);
+                Text text = {0};
+                dim_print(g->dims, a->condition[0].left, &text);
+                assert_string_equal(text.data, list[i][2]);
+                text_free(&text);
+                program_emit_all(program);
+            }
+        graph_destroy(g);
+    }
+}
+
+// Plans and lowers for a target; the alternatives of the only step.
+static const PlanStep *planned(Graph *g, const char *target) {
+    Target to;
+    Plan *plan;
+    Program *program;
+    Diags *diags = diags_create();
+    assert_true(target_builtin(target, &to));
+    assert_true(plan_build(g, &to, &(CompileOptions){0}, diags, &plan));
+    assert_true(lower_program(plan, diags, &program));
+    for (uint32_t i = 0; i < program->kernels.len; i++)
+        assert_true(kernel_verify(program->kernels.at[i], diags));
+    program_emit_all(program);
+    diags_destroy(diags);
+    return &plan->run.at[0];
+}
+
+typedef struct Choice {
+    const char *target, *x, *y;
+    bool turned, coop;
+} Choice;
+
+static void choices(void **state) {
+    (void)state;
+    static const Choice list[] = {
+        {"h200", "[4096, 4096] f16", "[4096, 4096] f16", true, true},
+        {"h200", "[512, 4096] f16", "[4096, 11008] f16", true, true},
+        {"h200", "[512, 11008] bf16", "[4096, 11008] bf16", false, true},
+        {"h200", "[1024, 1024] f16", "[1024, 1024] f16", false, true},
+        {"h200", "[N, 4096] f16", "[4096, 4096] f16", false, true},
+        {"h200", "[8192, 8192] i8", "[8192, 8192] i8", false, true},
+        {"h200", "[1023, 1021] f16", "[1023, 1021] f16", false, true},
+        {"h200", "[512, 512] f32", "[512, 512] f32", false, false},
+        {"lavapipe-debian12", "[512, 512] f16", "[512, 512] f16", false, false},
+        {"portable", "[512, 512] i8", "[512, 512] i8", false, false},
+    };
+    for (unsigned i = 0; i < sizeof list / sizeof list[0]; i++) {
+        Graph *g = make_empty(1024);
+        ValueId x = make_input(g, "x", list[i].x), y = make_input(g, "y", list[i].y);
+        NodeId fused = graph_begin_fused(g, "k", "contract", false);
+        if (list[i].turned) y = make_view(g, OP_TRANSPOSE, "a=0, b=1", y);
+        make_finish(g, fused, make_contract(g, NULL, x, y));
+        const PlanStep *step = planned(g, list[i].target);
+        const Alternative *last = &step->alternatives.at[step->alternatives.len - 1];
+        const Alternative *before = step->alternatives.len > 1 ? last - 1 : last;
+        assert_string_equal(before->schedule.form, list[i].coop ? "coop" : last->schedule.form);
+        assert_string_not_equal(last->schedule.form, "coop");
+        assert_int_equal(last->features, 0);
+        assert_int_equal(before->fragment.m, list[i].coop ? 16 : 0);
+        assert_int_equal(before->features & TF_COOPERATIVE_MATRIX,
+                         list[i].coop ? TF_COOPERATIVE_MATRIX : 0);
+        if (list[i].coop) assert_non_null(strstr(before->reason, "best of"));
+        graph_destroy(g);
+    }
+}
+
+// Schedules that cannot be lowered are refused with words.
+static void refusals(void **state) {
+    (void)state;
+    Graph *g = make_empty(1024);
+    ValueId x = make_input(g, "x", "[N, 64] f16"), y = make_input(g, "y", "[64, 64] f16");
+    NodeId fused = graph_begin_fused(g, "k", "contract", false);
+    make_finish(g, fused, make_contract(g, NULL, x, y));
+    CoopShape shape;
+    Target target;
+    assert_true(target_builtin("h200", &target));
+    assert_true(coop_shape(g, fused, &shape));
+    static const Schedule one = {.form = "coop",
+                                 .local = 64,
+                                 .subgroup = 32,
+                                 .frag_m = 16,
+                                 .frag_n = 16,
+                                 .frag_k = 16,
+                                 .tile_m = 32,
+                                 .tile_n = 64,
+                                 .tile_k = 32,
+                                 .warp_m = 32,
+                                 .warp_n = 32,
+                                 .stages = 1};
+    Schedule s = one;
+    assert_null(coop_refuses(&shape, &s, &target));
+    assert_int_equal(coop_shared_bytes(&shape, &s), (32 + 64) * 5 * 16);
+    s.frag_k = 8;
+    assert_string_equal(coop_refuses(&shape, &s, &target), "the target lists no such fragment");
+    s = one, s.local = 128;
+    assert_string_equal(coop_refuses(&shape, &s, &target),
+                        "local must be subgroup times tile / warp");
+    s = one, s.warp_n = 24;
+    assert_string_equal(coop_refuses(&shape, &s, &target), "warp must be a multiple of frag");
+    s = one, s.subgroup = 16;
+    assert_string_equal(coop_refuses(&shape, &s, &target),
+                        "subgroup must be one that the target can require");
+    s = one, s.stages = 2, s.unroll = 6;
+    assert_string_equal(coop_refuses(&shape, &s, &target),
+                        "with two stages unroll must be a multiple of 4 and at most 64");
+    s = one, s.stages = 2, s.unroll = 4, s.ahead = 3;
+    assert_string_equal(coop_refuses(&shape, &s, &target),
+                        "loads run at most 4 steps ahead, with two stages 1, 2 or 4");
+    s = one, s.tile_m = 512, s.tile_n = 512, s.warp_m = 64, s.warp_n = 128;
+    s.local = 1024;
+    assert_string_equal(coop_refuses(&shape, &s, &target),
+                        "its tiles need more workgroup memory than the target has");
+    graph_destroy(g);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(choices),     cmocka_unit_test(choices_run), cmocka_unit_test(multiples),
+        cmocka_unit_test(rows_choose), cmocka_unit_test(refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
