@@ -48,10 +48,13 @@ static Chunk *arena_add_chunk(Arena *arena, size_t size) {
     return chunk;
 }
 
+static size_t arena_rounded(size_t size) {
+    return ((size ? size : 1) + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
+}
+
 void *arena_alloc(Arena *arena, size_t size) {
-    if (size == 0) size = 1;
     if (size > SIZE_MAX / 4) memory_or_exit(NULL);
-    size_t rounded = (size + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
+    size_t rounded = arena_rounded(size);
     Chunk *chunk = arena->chunks;
     if (!chunk || chunk->size - chunk->used < rounded)
         chunk = arena_add_chunk(arena, rounded > ARENA_CHUNK ? rounded : ARENA_CHUNK);
@@ -61,8 +64,22 @@ void *arena_alloc(Arena *arena, size_t size) {
     return result;
 }
 
+// Whether the block is the last of the chunk being filled, and the chunk has room for what it wants.
+static bool arena_extend(Arena *arena, void *old, size_t old_size, size_t new_size) {
+    Chunk *chunk = arena->chunks;
+    if (!chunk || !old || new_size > chunk->size) return false;
+    size_t had = arena_rounded(old_size), wanted = arena_rounded(new_size);
+    if (chunk->used < had || (char *)old != chunk->bytes + chunk->used - had ||
+        wanted - had > chunk->size - chunk->used)
+        return false;
+    chunk->used += wanted - had;
+    arena->used += wanted - had;
+    return true;
+}
+
 void *arena_grow(Arena *arena, void *old, size_t old_size, size_t new_size) {
     assert(new_size >= old_size);
+    if (arena_extend(arena, old, old_size, new_size)) return old;
     void *grown = arena_alloc(arena, new_size);
     if (old_size) memcpy(grown, old, old_size);
     return grown;

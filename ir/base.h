@@ -20,8 +20,8 @@ void arena_destroy(Arena *arena); // NULL is allowed
 
 // Zeroed, 16-byte aligned. Never returns NULL; size 0 gives a valid pointer.
 void *arena_alloc(Arena *arena, size_t size);
-void *arena_grow(Arena *arena, void *old, size_t old_size,
-                 size_t new_size); // copies, zeroes the rest
+// The block with more room, zeroed: where it is if nothing follows it, else a copy.
+void *arena_grow(Arena *arena, void *old, size_t old_size, size_t new_size);
 char *arena_strndup(Arena *arena, const char *text, size_t length);
 char *arena_strdup(Arena *arena, const char *text);
 char *arena_printf(Arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -68,6 +68,10 @@ int64_t floor_div(int64_t a, int64_t b); // b != 0; rounds toward minus infinity
 int64_t floor_mod(int64_t a, int64_t b); // b != 0; sign of b
 int64_t gcd64(int64_t a, int64_t b);     // >= 0
 uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t length);
+static inline uint64_t hash_word(uint64_t seed, uint64_t word) {
+    uint64_t hash = (seed ^ word) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29;
+}
 
 // Nearest of the NULL-terminated names: edit distance <= 2, <= 1 for words below five letters; else
 // NULL.

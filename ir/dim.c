@@ -173,8 +173,8 @@ Dim expr_make(DimTable *table, const Term *term, uint32_t count, bool *fresh) {
     ExprKey key = {term, count};
     uint64_t hash = 3;
     for (uint32_t i = 0; i < count; i++) {
-        hash = hash_bytes(hash, &term[i].coef, sizeof term[i].coef);
-        hash = hash_bytes(hash, &term[i].mono, sizeof term[i].mono);
+        hash = hash_word(hash, (uint64_t)term[i].coef);
+        hash = hash_word(hash, term[i].mono);
     }
     uint32_t next = table->exprs.len;
     uint32_t found = interned(table, &table->expr_ids, hash, same_expr, &key, next);

@@ -30,6 +30,8 @@ Dim dim_sub(DimTable *table, Dim a, Dim b) {
 
 Dim dim_mul(DimTable *table, Dim a, Dim b) {
     if (!dim_known(table, a) || !dim_known(table, b)) return DIM_NONE;
+    if (dim_is(table, a, 1)) return b;
+    if (dim_is(table, b, 1)) return a;
     Poly x, y, product;
     poly_of(table, a, &x);
     poly_of(table, b, &y);

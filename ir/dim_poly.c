@@ -75,7 +75,10 @@ bool poly_mul_term(DimTable *table, const Poly *a, int64_t coef, uint32_t mono, 
 }
 
 bool poly_mul(DimTable *table, const Poly *a, const Poly *b, Poly *out) {
-    Poly sum = {0}, part;
+    Poly sum, part;
+    if (b->count == 1 && out != a && out != b)
+        return poly_mul_term(table, a, b->term[0].coef, b->term[0].mono, out);
+    sum.count = 0;
     for (uint32_t i = 0; i < b->count; i++)
         if (!poly_mul_term(table, a, b->term[i].coef, b->term[i].mono, &part) ||
             !poly_add_scaled(table, &sum, &part, 1))

@@ -219,6 +219,9 @@ static bool prove(Prover *prover, const Poly *claim, unsigned depth) {
 
 // a - b >= gap
 static bool prove_apart(DimTable *table, Dim a, Dim b, int64_t gap) {
+    DimBounds high = dim_bounds(table, a), low = dim_bounds(table, b);
+    int64_t least;
+    if (!__builtin_sub_overflow(high.lo, low.hi, &least) && least >= gap) return true;
     Poly goal, other;
     poly_of(table, a, &goal);
     poly_of(table, b, &other);

@@ -16,6 +16,15 @@ static const uint32_t round_constant[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
+// One round; what were (a, .., h) are then (h, a, .., g), so eight rounds come back to the first.
+#define HASH_ROUND(a, b, c, d, e, f, g, h, i)                                                      \
+    do {                                                                                           \
+        uint32_t first = h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +                      \
+                         (g ^ (e & (f ^ g))) + round_constant[i] + w[i];                           \
+        d += first;                                                                                \
+        h = first + (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) | (c & (a | b)));    \
+    } while (0)
+
 static void hash_block(uint32_t state[8], const uint8_t block[64]) {
     uint32_t w[64], s[8];
     for (int i = 0; i < 16; i++) {
@@ -29,15 +38,15 @@ static void hash_block(uint32_t state[8], const uint8_t block[64]) {
         w[i] = w[i - 16] + small0 + w[i - 7] + small1;
     }
     memcpy(s, state, sizeof s);
-    for (int i = 0; i < 64; i++) {
-        uint32_t big1 = rotate(s[4], 6) ^ rotate(s[4], 11) ^ rotate(s[4], 25);
-        uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]);
-        uint32_t first = s[7] + big1 + choice + round_constant[i] + w[i];
-        uint32_t big0 = rotate(s[0], 2) ^ rotate(s[0], 13) ^ rotate(s[0], 22);
-        uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-        memmove(s + 1, s, 7 * sizeof *s);
-        s[4] += first;
-        s[0] = first + big0 + majority;
+    for (int i = 0; i < 64; i += 8) {
+        HASH_ROUND(s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], i);
+        HASH_ROUND(s[7], s[0], s[1], s[2], s[3], s[4], s[5], s[6], i + 1);
+        HASH_ROUND(s[6], s[7], s[0], s[1], s[2], s[3], s[4], s[5], i + 2);
+        HASH_ROUND(s[5], s[6], s[7], s[0], s[1], s[2], s[3], s[4], i + 3);
+        HASH_ROUND(s[4], s[5], s[6], s[7], s[0], s[1], s[2], s[3], i + 4);
+        HASH_ROUND(s[3], s[4], s[5], s[6], s[7], s[0], s[1], s[2], i + 5);
+        HASH_ROUND(s[2], s[3], s[4], s[5], s[6], s[7], s[0], s[1], i + 6);
+        HASH_ROUND(s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[0], i + 7);
     }
     for (int i = 0; i < 8; i++) state[i] += s[i];
 }
