@@ -64,7 +64,8 @@ void *arena_alloc(Arena *arena, size_t size) {
     return result;
 }
 
-// Whether the block is the last of the chunk being filled, and the chunk has room for what it wants.
+// Whether the block is the last of the chunk being filled, and the chunk has room for what it
+// wants.
 static bool arena_extend(Arena *arena, void *old, size_t old_size, size_t new_size) {
     Chunk *chunk = arena->chunks;
     if (!chunk || !old || new_size > chunk->size) return false;

@@ -21,6 +21,8 @@ enum {
     SIMT_FILE = 65536,    // registers of a unit
     SIMT_REGISTERS = 240, // most of an invocation
     SIMT_FULL = 224,      // past which it slows down
+    SIMT_SUMS = 128,      // most of an invocation
+    SIMT_SUMS_SMALL = 16, // the same for processors and for devices that are not expected
     SIMT_EDGE = 16,       // registers to ask about the end of K
     SIMT_INVOCATIONS = 2048,
     SIMT_WORDS = 16, // words of operands under way in an invocation past which it slows down
@@ -317,7 +319,8 @@ void schedule_simt(ScheduleSite *site, const ContractShape *shape) {
     c.bounded = !shape->pool && dim_is_const(dims, shape->m, NULL) &&
                 dim_is_const(dims, shape->n, NULL) && dim_is_const(dims, shape->batch, NULL);
     c.last = simt_is_last(&c);
-    uint32_t registers = site->target->compute_units > 0 ? 128 : 16, cells = shape->cells;
+    bool small = c.last || !site->target->compute_units; // what never runs is short code instead
+    uint32_t registers = small ? SIMT_SUMS_SMALL : SIMT_SUMS, cells = shape->cells;
     for (uint32_t reg_m = SIMT_REG_MAX; reg_m >= 1; reg_m /= 2)
         for (uint32_t reg_n = cells > 1 ? cells : 1; reg_n <= SIMT_REG_MAX; reg_n *= 2)
             if (reg_m * reg_n <= registers || (reg_n == cells && reg_m == 1))
