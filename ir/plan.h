@@ -38,6 +38,7 @@ typedef struct Placement {
 //   ahead          steps that loads run ahead of their stores to shared memory (0: one)
 //   raster         rows of tiles gone through together, column by column (0 and 1: row by row)
 //   lazy           attention: 1 sums shrink only where a maximum moved
+//   apart          attention: 1 tiles with keys that some row must not see have a loop of their own
 //   stagger        places along K at which neighbouring tiles begin (0 and 1: all at its start)
 //   keep           row family: 1 registers hold the row between phases, 2 and what later phases
 //                  read, 0 it is read again
@@ -65,7 +66,8 @@ typedef struct Placement {
     X(raster)                                                                                      \
     X(stagger)                                                                                     \
     X(keep)                                                                                        \
-    X(lazy)
+    X(lazy)                                                                                        \
+    X(apart)
 
 typedef struct Schedule {
 #define X(field) uint32_t field;

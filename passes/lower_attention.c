@@ -118,23 +118,34 @@ bool attention_has_mask(const Attention *a) {
     return a->mask != 0;
 }
 
-KVal attention_score(Attention *a, KVal product, KVal row, KVal key) {
+bool attention_mask_chooses(const Attention *a) {
+    return a->mask && graph_value(a->l->graph, a->mask)->type.dtype == DT_BOOL;
+}
+
+KVal attention_mask(Attention *a, KVal row, KVal key, unsigned lanes) {
     Lower *l = a->l;
     KBuilder *b = l->b;
+    if (!a->mask) return 0;
+    Point point = point_make(&a->mask_space, (uint8_t)lanes);
+    Dim last_row = dim_sub(l->dims, a->rows, dim_const(l->dims, 1));
+    Dim last_key = dim_sub(l->dims, a->keys, dim_const(l->dims, lanes));
+    point.index[0] = a->head;
+    point.index[1] = k_smin(b, row, lower_dim(l, last_row));
+    point.index[2] = k_smin(b, key, lower_dim(l, last_key));
+    KVal mask = lower_value(l, a->mask, &point);
+    return k_type(b, mask).lanes == lanes ? mask : k_splat(b, mask, lanes);
+}
+
+KVal attention_score(const Attention *a, KVal product, KVal mask) {
+    KBuilder *b = a->l->b;
     KVal score = k_fmul(b, product, k_f32(b, a->scale));
     if (a->softcap != 0) {
         KVal cap = k_f32(b, a->softcap), part = k_f32(b, 1 / a->softcap);
         score = k_fmul(b, cap, math_tanh(b, k_fmul(b, score, part)));
     }
-    if (!a->mask) return score;
-    Dim one = dim_const(l->dims, 1);
-    Point point = point_make(&a->mask_space, 1);
-    point.index[0] = a->head;
-    point.index[1] = k_smin(b, row, lower_dim(l, dim_sub(l->dims, a->rows, one)));
-    point.index[2] = k_smin(b, key, lower_dim(l, dim_sub(l->dims, a->keys, one)));
-    KVal mask = lower_value(l, a->mask, &point);
-    bool chosen = type_of(a, a->mask)->dtype == DT_BOOL;
-    return chosen ? k_select(b, mask, score, k_f32(b, -INFINITY)) : k_fadd(b, score, mask);
+    if (!mask) return score;
+    return attention_mask_chooses(a) ? k_select(b, mask, score, k_f32(b, -INFINITY))
+                                     : k_fadd(b, score, mask);
 }
 
 KVal attention_inverse(Attention *a, KVal sum) {

@@ -33,10 +33,14 @@ typedef struct AttentionLimits {
     KVal lo, hi;
 } AttentionLimits;
 AttentionLimits attention_limits(Attention *a, KVal row);
-// A score from the product of row and key: scaled, capped, with the mask; -inf where the mask
-// forbids the key. Limits are not looked at. row and key may be past the end.
-KVal attention_score(Attention *a, KVal product, KVal row, KVal key);
 bool attention_has_mask(const Attention *a);
+bool attention_mask_chooses(const Attention *a); // it is of bools, else it is added
+// The masks of a row and `lanes` keys from `key` on, a multiple of lanes, as is the number of keys;
+// row and key may be past the end. 0: there are none.
+KVal attention_mask(Attention *a, KVal row, KVal key, unsigned lanes);
+// A score from the product of row and key: scaled, capped, with its mask (0: there is none); -inf
+// where the mask forbids the key. Limits are not looked at.
+KVal attention_score(const Attention *a, KVal product, KVal mask);
 
 // The result of one row from its sums: divided by `sum`, the weights' sum; 0 without keys.
 KVal attention_inverse(Attention *a, KVal sum);

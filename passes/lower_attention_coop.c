@@ -183,16 +183,17 @@ static void flash_tile_step(Flash *f, const FlashCarry *at, KVal tile, KVal *now
         flash_side_fetch(f, &f->k, tile_row(f, k_iadd(b, tile, number(f, 1))), k);
     }
     flash_side_fetch(f, &f->v, tile_row(f, k_iadd(b, tile, number(f, 1))), v);
+    KVal *mask = flash_masks(f, first_key); // under way while the products are made
     flash_scores(f, stages == 3 ? next : score);
     if (stages == 3)
         for (unsigned i = 0; i < f->down * f->chunks; i++) score[i] = now[at->scores + i];
-    if (stages == 3) flash_softmax(f, first_key, score, &state, weight);
+    if (stages == 3) flash_softmax(f, first_key, score, mask, &state, weight);
     if (stages > 1) {
         k_barrier(b); // these keys have been read, and the values are there
         flash_side_put(f, &f->k, k);
         flash_side_fetch(f, &f->k, tile_row(f, k_iadd(b, tile, number(f, stages))), k);
     }
-    if (stages < 3) flash_softmax(f, first_key, score, &state, weight);
+    if (stages < 3) flash_softmax(f, first_key, score, mask, &state, weight);
     flash_values(f, weight, state.sum);
     put_state(f, at, &state, now);
     if (stages == 3)
@@ -220,34 +221,42 @@ static void flash_start(Flash *f, const FlashCarry *at, KVal tile, KVal *init) {
     }
 }
 
+// Tiles [first, end), `now` from what the first needs to what is left after the last.
+static void flash_tiles(Flash *f, const FlashCarry *at, KVal first, KVal end, KVal *now) {
+    KBuilder *b = f->l->b;
+    KVal in[FLASH_CARRY_MAX];
+    unsigned hint = f->s->unroll == 1 ? K_LOOP_DONT_UNROLL : K_LOOP_PLAIN;
+    KVal tile = k_loop_begin(b, first, end, number(f, 1), hint, at->count, now, in);
+    flash_tile_step(f, at, tile, in);
+    k_loop_end(b, in, now);
+}
+
 static void flash_loop(Flash *f, FlashState *state) {
     KBuilder *b = f->l->b;
-    KVal init[FLASH_CARRY_MAX], now[FLASH_CARRY_MAX], out[FLASH_CARRY_MAX], first, end;
+    KVal now[FLASH_CARRY_MAX], first, end;
     FlashCarry at = flash_carry(f);
     KVal size = number(f, f->s->tile_n), wide = number(f, f->s->tile_n - 1);
     attention_range(f->a, f->s->tile_m, &first, &end);
     first = k_udiv(b, first, size), end = k_udiv(b, k_iadd(b, end, wide), size);
-    flash_start(f, &at, first, init);
-    KVal tile = k_loop_begin(b, first, end, number(f, 1), K_LOOP_PLAIN, at.count, init, now);
-    flash_tile_step(f, &at, tile, now);
-    k_loop_end(b, now, out);
-    *state = state_of(f, &at, out);
-}
-
-// Components that lie side by side in a row, so many of them from a multiple of so many.
-static unsigned side_by_side(const Flash *f) {
-    unsigned lanes = 1;
-    for (uint8_t i = 0; i < 2 && i < f->map.column.bits; i++) {
-        if (f->map.column.bit[i].lane || f->map.column.bit[i].bit != i) break;
-        lanes *= 2;
+    flash_start(f, &at, first, now);
+    if (f->s->apart) {
+        KVal from, to;
+        flash_whole_tiles(f, &from, &to);
+        from = k_smin(b, k_smax(b, from, first), end);
+        to = k_smin(b, k_smax(b, to, from), end);
+        if (f->a->window) flash_tiles(f, &at, first, from, now);
+        f->seen = true;
+        flash_tiles(f, &at, from, to, now);
+        f->seen = false, first = to;
     }
-    while (f->a->value_size % lanes) lanes /= 2;
-    return lanes;
+    flash_tiles(f, &at, first, end, now);
+    *state = state_of(f, &at, now);
 }
 
 static void flash_store_row(Flash *f, const FlashState *state, unsigned slot, KVal inverse) {
     KBuilder *b = f->l->b;
-    unsigned lanes = side_by_side(f), width = f->s->frag_n;
+    unsigned lanes = flash_neighbours(f), width = f->s->frag_n;
+    while (f->a->value_size % lanes) lanes /= 2;
     for (unsigned i = 0; i < f->down * f->across; i++) {
         unsigned d = i % f->across;
         KVal first = k_iadd(b, f->lane_column, number(f, d * width));

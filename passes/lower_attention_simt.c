@@ -198,7 +198,7 @@ static void make_products(Simt *s, KVal first_key, KVal *sum) {
 
 static KVal masked(Simt *s, KVal product, KVal row, KVal key) {
     KBuilder *b = s->l->b;
-    KVal score = attention_score(s->a, product, row, key);
+    KVal score = attention_score(s->a, product, attention_mask(s->a, row, key, 1));
     AttentionLimits limits = attention_limits(s->a, row);
     KVal visible = k_slt(b, key, lower_dim(s->l, s->a->keys));
     if (limits.hi) visible = k_and(b, visible, k_sle(b, key, limits.hi));

@@ -242,7 +242,8 @@ static void softmax(Split *s, const SplitPieces *raw, SplitStatistics *out, KVal
     for (unsigned r = 0; r < s->s->tile_m; r++) {
         partial_products(s, raw, r, sum);
         s->a->head = s->head[r];
-        KVal score = attention_score(s->a, joined_products(s, sum), s->query[r], key);
+        KVal mask = attention_mask(s->a, s->query[r], key, 1);
+        KVal score = attention_score(s->a, joined_products(s, sum), mask);
         score = k_select(b, visible(s, r, key), score, none);
         out->base[r] = over_keys(s, score, k_fmax);
         KVal from = k_select(b, k_feq(b, out->base[r], none), k_f32(b, 0), out->base[r]);

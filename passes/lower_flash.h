@@ -39,6 +39,7 @@ typedef struct Flash {
     KVal row[FLASH_SLOTS_MAX];       // of a slot
     KVal query[FLASH_FRAGMENTS_MAX]; // fragments, depth of them a row of fragments
     KVal zero;                       // an accumulator of zeros
+    bool seen;                       // all rows see all keys of the tiles being lowered
 } Flash;
 
 // What goes from tile to tile: sums of values, and for each slot the scaled maximum and the sum of
@@ -56,8 +57,15 @@ void flash_side_put(Flash *f, const FlashSide *side, const KVal *moves);
 
 // lower_flash_softmax.c
 unsigned flash_slot(const Flash *f, unsigned down, unsigned component);
+// Tiles [*first, *end) are those that all rows of the workgroup see whole; there may be none.
+void flash_whole_tiles(Flash *f, KVal *first, KVal *end);
 // Combines over the lanes that share a row.
 KVal flash_across(Flash *f, KVal x, KVal (*combine)(KBuilder *b, KVal x, KVal y));
+// So many components, from a multiple of so many on, are neighbours in a row: 1, 2 or 4.
+unsigned flash_neighbours(const Flash *f);
+// Masks of the keys from first_key on, for each component of the scores; NULL: there are none.
+KVal *flash_masks(Flash *f, KVal first_key);
 // From scores (down x chunks accumulators) of the keys from first_key on to weights (as many left
 // operands); the state's sums shrink to the new maxima.
-void flash_softmax(Flash *f, KVal first_key, const KVal *score, FlashState *state, KVal *weight);
+void flash_softmax(Flash *f, KVal first_key, const KVal *score, const KVal *mask, FlashState *state,
+                   KVal *weight);

@@ -52,19 +52,68 @@ static Scores take_scores(Flash *f, const KVal *fragment) {
     x.at = arena_alloc(f->l->arena, x.count * sizeof *x.at);
     for (unsigned i = 0; i < x.count; i++)
         x.at[i] = k_frag_extract(f->l->b, fragment[i / components], i % components);
-    x.plain = !attention_has_mask(a) && a->softcap == 0 && a->scale > 0;
+    bool adds = attention_has_mask(a) && !attention_mask_chooses(a);
+    x.plain = !adds && a->softcap == 0 && a->scale > 0;
     x.scale = x.plain ? (float)(a->scale * log2_e) : 1;
     return x;
 }
 
-static void finish_scores(Flash *f, Scores *x, KVal first_key) {
-    KBuilder *b = f->l->b;
-    KVal first = k_iadd(b, first_key, f->lane_column);
-    for (unsigned i = 0; i < x->count; i++) {
-        KVal key = k_iadd(b, first, k_i32(b, score_key(f, i)));
-        KVal score = attention_score(f->a, x->at[i], f->row[score_slot(f, i)], key);
-        x->at[i] = k_fmul(b, score, k_f32(b, (float)log2_e));
+unsigned flash_neighbours(const Flash *f) {
+    unsigned lanes = 1;
+    for (uint8_t i = 0; i < 2 && i < f->map.column.bits; i++) {
+        if (f->map.column.bit[i].lane || f->map.column.bit[i].bit != i) break;
+        lanes *= 2;
     }
+    return lanes;
+}
+
+KVal *flash_masks(Flash *f, KVal first_key) {
+    Lower *l = f->l;
+    if (!attention_has_mask(f->a)) return NULL;
+    unsigned count = f->down * f->chunks * f->map.components, lanes = flash_neighbours(f);
+    KVal *mask = arena_alloc(l->arena, count * sizeof *mask);
+    KVal first = k_iadd(l->b, first_key, f->lane_column);
+    while (!dim_divides(l->dims, lanes, f->a->keys)) lanes /= 2;
+    for (unsigned i = 0; i < count; i += lanes) {
+        KVal key = k_iadd(l->b, first, k_i32(l->b, score_key(f, i)));
+        KVal some = attention_mask(f->a, f->row[score_slot(f, i)], key, lanes);
+        for (unsigned n = 0; n < lanes; n++)
+            mask[i + n] = lanes > 1 ? k_extract(l->b, some, n) : some;
+    }
+    return mask;
+}
+
+// Masks go in; where scores are not plain, they become powers of two here.
+static void finish_scores(Flash *f, Scores *x, const KVal *mask) {
+    KBuilder *b = f->l->b;
+    const Attention *a = f->a;
+    KVal scale = k_f32(b, (float)(a->scale * log2_e)), power = k_f32(b, (float)log2_e);
+    for (unsigned i = 0; i < x->count; i++) {
+        KVal own = mask ? mask[i] : 0;
+        if (a->softcap != 0)
+            x->at[i] = k_fmul(b, attention_score(a, x->at[i], own), power);
+        else if (!own)
+            x->at[i] = k_fmul(b, x->at[i], scale);
+        else if (!attention_mask_chooses(a))
+            x->at[i] = k_fma(b, own, power, k_fmul(b, x->at[i], scale));
+        else
+            x->at[i] = k_select(b, own, x->plain ? x->at[i] : k_fmul(b, x->at[i], scale),
+                                k_f32(b, -INFINITY));
+    }
+}
+
+void flash_whole_tiles(Flash *f, KVal *first, KVal *end) {
+    Lower *l = f->l;
+    KBuilder *b = l->b;
+    KVal zero = k_i32(b, 0), size = k_i32(b, (int32_t)f->s->tile_n);
+    KVal wide = k_i32(b, (int32_t)f->s->tile_n - 1);
+    KVal last_row = k_iadd(b, f->a->first_row, k_i32(b, (int32_t)f->s->tile_m - 1));
+    AttentionLimits low = attention_limits(f->a, f->a->first_row);
+    AttentionLimits high = attention_limits(f->a, last_row);
+    *first = zero, *end = lower_dim(l, f->a->keys);
+    if (high.lo) *first = k_udiv(b, k_iadd(b, k_smax(b, zero, high.lo), wide), size);
+    if (low.hi) *end = k_smin(b, *end, k_smax(b, zero, k_iadd(b, low.hi, k_i32(b, 1))));
+    *end = k_udiv(b, *end, size);
 }
 
 // Whether some row of the workgroup must not see some key of the tile; 0: never.
@@ -197,10 +246,11 @@ static void make_weights(Flash *f, const Scores *x, bool cut, FlashState *state,
     }
 }
 
-void flash_softmax(Flash *f, KVal first_key, const KVal *score, FlashState *state, KVal *weight) {
+void flash_softmax(Flash *f, KVal first_key, const KVal *score, const KVal *mask, FlashState *state,
+                   KVal *weight) {
     Scores x = take_scores(f, score);
-    if (!x.plain) finish_scores(f, &x, first_key);
-    KVal cut = tile_is_cut(f, first_key);
+    if (!x.plain || mask) finish_scores(f, &x, mask);
+    KVal cut = f->seen ? 0 : tile_is_cut(f, first_key);
     if (cut) cut_scores(f, &x, first_key, cut);
     bool may_be_none = cut || attention_has_mask(f->a);
     move_bases(f, &x, may_be_none, state);

@@ -18,26 +18,26 @@ typedef struct Form {
     Schedule schedule;
 } Form;
 
-#define FLASH(stages_, lazy_, keys_, down_)                                                        \
+#define FLASH(stages_, lazy_, apart_, keys_, down_)                                                \
     {                                                                                              \
         "h200", {                                                                                  \
             .form = "coop", .local = 64, .subgroup = 32, .frag_m = 16, .frag_n = 16, .frag_k = 16, \
             .warp_m = 16 * (down_), .tile_m = 32 * (down_), .tile_n = (keys_),                     \
-            .stages = (stages_), .lazy = (lazy_)                                                   \
+            .stages = (stages_), .lazy = (lazy_), .apart = (apart_)                                \
         }                                                                                          \
     }
 
-#define FLASH8(stages_, lazy_, keys_, down_)                                                       \
+#define FLASH8(stages_, lazy_, apart_, keys_, down_)                                               \
     {                                                                                              \
         "lavapipe-debian13", {                                                                     \
             .form = "coop", .local = 16, .subgroup = 8, .frag_m = 8, .frag_n = 8, .frag_k = 8,     \
             .warp_m = 8 * (down_), .tile_m = 16 * (down_), .tile_n = (keys_), .stages = (stages_), \
-            .lazy = (lazy_)                                                                        \
+            .lazy = (lazy_), .apart = (apart_)                                                     \
         }                                                                                          \
     }
-static const Form flash[] = {FLASH(1, 0, 32, 1),  FLASH(1, 1, 16, 2), FLASH(2, 0, 16, 1),
-                             FLASH(2, 1, 32, 1),  FLASH(3, 0, 16, 1), FLASH(3, 1, 32, 2),
-                             FLASH8(1, 1, 16, 1), FLASH8(2, 0, 8, 2)};
+static const Form flash[] = {FLASH(1, 0, 0, 32, 1),  FLASH(1, 1, 1, 16, 2), FLASH(2, 0, 1, 16, 1),
+                             FLASH(2, 1, 0, 32, 1),  FLASH(3, 0, 0, 16, 1), FLASH(3, 1, 1, 32, 2),
+                             FLASH8(1, 1, 1, 16, 1), FLASH8(2, 0, 0, 8, 2)};
 #define SIMT(target_, local_, rows_, keys_, reg_m_, reg_n_, columns_)                              \
     {                                                                                              \
         (target_), {                                                                               \
