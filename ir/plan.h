@@ -37,6 +37,9 @@ typedef struct Placement {
 //   split_k        parts of K, summed apart and then, in a second dispatch, in order; 0 or 1: one
 //   ahead          steps that loads run ahead of their stores to shared memory (0: one)
 //   raster         rows of tiles gone through together, column by column (0 and 1: row by row)
+//   slices         subgroups that share a part of the tile: each multiplies its slice of every
+//   step's
+//                  K, and their sums meet in shared memory (0 and 1: one)
 //   lazy           attention: 1 sums shrink only where a maximum moved
 //   apart          attention: 1 tiles with keys that some row must not see have a loop of their own
 //   stagger        places along K at which neighbouring tiles begin (0 and 1: all at its start)
@@ -65,6 +68,7 @@ typedef struct Placement {
     X(ahead)                                                                                       \
     X(raster)                                                                                      \
     X(stagger)                                                                                     \
+    X(slices)                                                                                      \
     X(keep)                                                                                        \
     X(lazy)                                                                                        \
     X(apart)

@@ -125,6 +125,10 @@ unsigned coop_ahead(const Schedule *s) {
     return s->ahead ? s->ahead : 1;
 }
 
+unsigned coop_slices(const Schedule *s) {
+    return s->slices ? s->slices : 1;
+}
+
 unsigned coop_span(const Schedule *s) {
     return s->tile_k * (s->stages > 1 ? s->unroll : coop_ahead(s));
 }
@@ -207,12 +211,15 @@ const char *coop_refuses(const CoopShape *shape, const Schedule *s, const Target
     unsigned fragments = s->warp_m / s->frag_m * (s->warp_n / s->frag_n);
     if (fragments > 64) return "a subgroup keeps at most 64 fragments of sums";
     if (!s->tile_m || !s->tile_n || s->tile_m % s->warp_m || s->tile_n % s->warp_n ||
-        s->tile_m / s->warp_m * (s->tile_n / s->warp_n) * s->subgroup != s->local)
-        return "local must be subgroup times tile / warp";
+        s->tile_m / s->warp_m * (s->tile_n / s->warp_n) * coop_slices(s) * s->subgroup != s->local)
+        return "local must be subgroup times tile / warp, times slices";
     if (s->local > target->max_invocations || s->local > target->max_local_x)
         return "local is more than the target allows";
-    if (!s->tile_k || s->tile_k % s->frag_k || s->tile_k > 8 * s->frag_k)
-        return "tile_k must be at most 8 times frag_k";
+    unsigned deep = coop_slices(s) * s->frag_k; // of all slices together
+    if (!s->tile_k || s->tile_k % deep || s->tile_k > 8 * deep)
+        return "tile_k must be at most 8 times frag_k, in each slice";
+    if (s->slices > 1 && (s->stages != 1 || s->split_k > 1))
+        return "slices are of one stage and all of K";
     if (s->stages != 1 && s->stages != 2) return "stages must be 1 or 2";
     if (s->stages == 2 && (!s->unroll || s->unroll % 4 || s->unroll > 64))
         return "with two stages unroll must be a multiple of 4 and at most 64";

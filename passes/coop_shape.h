@@ -59,8 +59,9 @@ typedef struct CoopTile {
     unsigned lanes; // words that every access is a multiple of
 } CoopTile;
 
-unsigned coop_ahead(const Schedule *s); // at least 1
-unsigned coop_span(const Schedule *s);  // K of one trip of the loop
+unsigned coop_ahead(const Schedule *s);  // at least 1
+unsigned coop_slices(const Schedule *s); // likewise
+unsigned coop_span(const Schedule *s);   // K of one trip of the loop
 // K that a tile goes round before it goes on: parts of K begin at multiples of it.
 unsigned coop_stretch(const Schedule *s);
 CoopTile coop_tile(const CoopOperand *operand, const Schedule *s);

@@ -17,8 +17,8 @@ typedef struct CoopCarry {
     unsigned sums, x_fragments, y_fragments, x_moves, y_moves, count; // where each begins
 } CoopCarry;
 
-static unsigned coop_deep(const Coop *c) { // fragments along K in a step
-    return c->s->tile_k / c->s->frag_k;
+static unsigned coop_deep(const Coop *c) { // fragments along K in a step of a subgroup
+    return c->s->tile_k / c->s->frag_k / coop_slices(c->s);
 }
 
 static void coop_products(Coop *c, const KVal *x, const KVal *y, KVal *sum) {
@@ -270,7 +270,11 @@ static bool coop_place(Coop *c) {
     }
     c->id = k_local_id(b);
     c->lane = k_subgroup_lane(b);
-    c->warp = k_subgroup_id(b);
+    c->warp = k_subgroup_id(b), c->slice = k_i32(b, 0);
+    if (coop_slices(s) > 1) {
+        KVal warps = k_i32(b, (int32_t)(s->local / s->subgroup / s->slices));
+        c->slice = k_udiv(b, c->warp, warps), c->warp = k_urem(b, c->warp, warps);
+    }
     KVal wide = k_i32(b, (int32_t)(s->tile_n / s->warp_n));
     c->x.warp = k_imul(b, k_udiv(b, c->warp, wide), k_i32(b, (int32_t)s->warp_m));
     c->y.warp = k_imul(b, k_urem(b, c->warp, wide), k_i32(b, (int32_t)s->warp_n));

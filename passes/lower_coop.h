@@ -32,12 +32,13 @@ typedef struct Coop {
     const Schedule *s;
     CoopShape shape;
     Split split;
-    Space sums; // [batch, M, N] of the result
-    KVal batch, first_m, first_n, id, warp, lane;
-    unsigned down, across; // fragments of a subgroup's tile
-    unsigned ahead;        // steps between the loads of moves and their stores
-    KVal turned;           // staggered: how far along K this tile begins; 0: at its start
-    unsigned span;         // K advances by it from one trip of the loop to the next
+    Space sums;                                   // [batch, M, N] of the result
+    KVal batch, first_m, first_n, id, warp, lane; // warp: of the tile, the same in all slices
+    KVal slice;                                   // of this subgroup
+    unsigned down, across;                        // fragments of a subgroup's tile
+    unsigned ahead; // steps between the loads of moves and their stores
+    KVal turned;    // staggered: how far along K this tile begins; 0: at its start
+    unsigned span;  // K advances by it from one trip of the loop to the next
     CoopSide x, y;
     const PlanesRead *planes; // operands are f16 planes of f32 ones; NULL: they are not
     KVal sum[COOP_SUMS_MAX];

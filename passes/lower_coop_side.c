@@ -322,6 +322,10 @@ KVal coop_side_fragment(Coop *c, const CoopSide *side, unsigned buffer, unsigned
         at = k_udiv(b, k_imul(b, side->warp, side_number(c, bytes)), side_number(c, 4));
     }
     at = k_iadd(b, at, side_number(c, first));
+    unsigned slice = s->tile_k / coop_slices(s); // K of one
+    at = k_iadd(b, at,
+                k_imul(b, c->slice,
+                       side_number(c, o->k_fast ? slice * bytes / 4 : slice * side->tile.pitch)));
     KType type = o->columns ? ktype_frag(KU_B, o->dtype, s->frag_k, s->frag_n)
                             : ktype_frag(KU_A, o->dtype, s->frag_m, s->frag_k);
     KLayout layout = o->k_fast == o->columns ? KL_COL_MAJOR : KL_ROW_MAJOR;

@@ -123,7 +123,8 @@ static void store_part(Coop *c) {
 typedef struct Staging {
     const CoopSide *side; // whose memory it is in
     unsigned fragments, width, pitch, lanes;
-    KVal first; // of this subgroup
+    unsigned slice;  // words from the sums of one slice to those of the next
+    KVal first, own; // of the subgroup's place in the tile, in the first slice and in its own
 } Staging;
 
 static Staging store_staging(Coop *c) {
@@ -137,8 +138,26 @@ static Staging store_staging(Coop *c) {
     while (st.lanes > 1 && (!dim_divides(l->dims, st.lanes, c->shape.contract.n) ||
                             st.width * c->s->frag_m % (st.lanes * c->s->subgroup)))
         st.lanes /= 2;
-    st.first = k_imul(b, c->warp, store_number(c, st.pitch * c->s->frag_m));
+    unsigned each = st.pitch * c->s->frag_m;
+    st.slice = c->s->local / c->s->subgroup / coop_slices(c->s) * each;
+    st.first = k_imul(b, c->warp, store_number(c, each));
+    st.own = k_iadd(b, st.first, k_imul(b, c->slice, store_number(c, st.slice)));
     return st;
+}
+
+// A vector of sums of all slices, in their order.
+static KVal store_sum(Coop *c, const Staging *st, KVal at) {
+    KBuilder *b = c->l->b;
+    KType word = K_TYPE(KT_I32, (uint8_t)st->lanes);
+    bool floats = c->shape.acc == DT_F32;
+    KVal sum = 0;
+    for (unsigned slice = 0; slice < coop_slices(c->s); slice++) {
+        KVal from = k_iadd(b, at, store_number(c, slice * st->slice));
+        KVal part = k_shared_load(b, st->side->region, from, word);
+        if (floats) part = k_as_f32(b, part);
+        sum = !slice ? part : floats ? k_fadd(b, sum, part) : k_iadd(b, sum, part);
+    }
+    return sum;
 }
 
 // One vector of a staged row.
@@ -149,9 +168,7 @@ static void store_element(Coop *c, const Staging *st, KVal e, KVal top, KVal lef
     KVal width = store_number(c, st->width), row = k_udiv(b, e, width),
          column = k_urem(b, e, width);
     KVal at = k_iadd(b, st->first, k_imul(b, row, store_number(c, st->pitch)));
-    KType word = K_TYPE(KT_I32, (uint8_t)st->lanes);
-    KVal sum = k_shared_load(b, st->side->region, k_iadd(b, at, column), word), inside = 0;
-    if (c->shape.acc == DT_F32) sum = k_as_f32(b, sum);
+    KVal sum = store_sum(c, st, k_iadd(b, at, column)), inside = 0;
     Point point = point_make(&c->sums, (uint8_t)st->lanes);
     point.index[0] = c->batch;
     point.index[1] = k_iadd(b, top, row), point.index[2] = k_iadd(b, left, column);
@@ -163,27 +180,39 @@ static void store_element(Coop *c, const Staging *st, KVal e, KVal top, KVal lef
     if (inside) k_if_end(b, 0, NULL, NULL);
 }
 
+// What is staged, one vector an invocation at a time; slices take turns.
+static void store_elements(Coop *c, const Staging *st, KVal top, KVal left) {
+    KBuilder *b = c->l->b;
+    unsigned round = st->lanes * c->s->subgroup, total = st->width * c->s->frag_m;
+    unsigned step = round * coop_slices(c->s);
+    KVal lane = k_imul(b, c->lane, store_number(c, st->lanes));
+    KVal own = k_iadd(b, lane, k_imul(b, c->slice, store_number(c, round)));
+    KVal e = k_loop_begin(b, k_i32(b, 0), store_number(c, total), store_number(c, step),
+                          K_LOOP_PLAIN, 0, NULL, NULL);
+    e = k_iadd(b, e, own);
+    bool ragged = total % step != 0;
+    if (ragged) k_if_begin(b, k_slt(b, e, store_number(c, total)));
+    store_element(c, st, e, top, left);
+    if (ragged) k_if_end(b, 0, NULL, NULL);
+    k_loop_end(b, NULL, NULL);
+}
+
 static void store_staged(Coop *c) {
     KBuilder *b = c->l->b;
     Staging st = store_staging(c);
-    unsigned round = st.lanes * c->s->subgroup, total = st.width * c->s->frag_m;
-    KVal lane = k_imul(b, c->lane, store_number(c, st.lanes));
     for (unsigned i = 0; i < c->down; i++)
         for (unsigned j = 0; j < c->across; j += st.fragments) {
             k_barrier(b); // what was there has been read
             for (unsigned f = 0; f < st.fragments; f++)
                 k_frag_shared_store(
-                    b, st.side->region, k_iadd(b, st.first, store_number(c, f * c->s->frag_n)),
+                    b, st.side->region, k_iadd(b, st.own, store_number(c, f * c->s->frag_n)),
                     store_number(c, st.pitch), KL_ROW_MAJOR, c->sum[i * c->across + j + f]);
             k_barrier(b);
             KVal top =
                 k_iadd(b, k_iadd(b, c->first_m, c->x.warp), store_number(c, i * c->s->frag_m));
             KVal left =
                 k_iadd(b, k_iadd(b, c->first_n, c->y.warp), store_number(c, j * c->s->frag_n));
-            KVal e = k_loop_begin(b, k_i32(b, 0), store_number(c, total), store_number(c, round),
-                                  K_LOOP_PLAIN, 0, NULL, NULL);
-            store_element(c, &st, k_iadd(b, e, lane), top, left);
-            k_loop_end(b, NULL, NULL);
+            store_elements(c, &st, top, left);
         }
 }
 
@@ -191,7 +220,7 @@ void coop_store(Coop *c) {
     const ValueList *stores = &c->split.stores;
     if (c->split.layout.parts > 1)
         store_part(c);
-    else if (!c->planes && store_fits_directly(c, stores))
+    else if (!c->planes && coop_slices(c->s) == 1 && store_fits_directly(c, stores))
         store_directly(c, stores->at[0]);
     else
         store_staged(c);

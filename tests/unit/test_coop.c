@@ -59,6 +59,15 @@ static const Form floats[] = {
       WARP(32, 16),
       .stages = 2,
       .unroll = 4}},
+    {"h200",
+     {.form = "coop",
+      .local = 128,
+      .subgroup = 32,
+      FRAGMENT(16, 16, 16),
+      TILE(16, 32, 128),
+      WARP(16, 32),
+      .stages = 1,
+      .slices = 4}},
     {"lavapipe-debian13",
      {.form = "coop",
       .local = 32,
@@ -67,6 +76,15 @@ static const Form floats[] = {
       TILE(32, 16, 16),
       WARP(16, 8),
       .stages = 1}},
+    {"lavapipe-debian13",
+     {.form = "coop",
+      .local = 32,
+      .subgroup = 8,
+      FRAGMENT(8, 8, 8),
+      TILE(16, 16, 16),
+      WARP(16, 8),
+      .stages = 1,
+      .slices = 2}},
     {"lavapipe-debian13",
      {.form = "coop",
       .local = 16,
@@ -127,6 +145,7 @@ static const Form bytes[] = {
       .unroll = 4}},
 };
 enum {
+    BANDS_LAVAPIPE = 5, // the first of its forms
     FLOATS = sizeof floats / sizeof floats[0],
     NARROW = sizeof narrow / sizeof narrow[0],
     BYTES = sizeof bytes / sizeof bytes[0]
@@ -390,7 +409,7 @@ static void bands(void **state) {
         make_finish(g, fused, make_contract(g, batched ? "batch=1, dtype=f32" : "dtype=f32", x, y));
         for (unsigned raster = 1; raster <= 4; raster++)
             for (unsigned i = 0; i < 2; i++) {
-                Form form = floats[raster % 2 ? 0 : 4];
+                Form form = floats[raster % 2 ? 0 : BANDS_LAVAPIPE];
                 form.schedule.raster = raster;
                 if (raster > 2) form.schedule.tile_k = 16, form.schedule.stagger = 2;
                 check(g, &form, some[i], 1e-5, false);

@@ -190,7 +190,14 @@ static void refusals(void **state) {
     assert_string_equal(coop_refuses(&shape, &s, &target), "the target lists no such fragment");
     s = one, s.local = 128;
     assert_string_equal(coop_refuses(&shape, &s, &target),
-                        "local must be subgroup times tile / warp");
+                        "local must be subgroup times tile / warp, times slices");
+    s.slices = 2, s.tile_k = 64;
+    assert_null(coop_refuses(&shape, &s, &target));
+    s.tile_k = 48;
+    assert_string_equal(coop_refuses(&shape, &s, &target),
+                        "tile_k must be at most 8 times frag_k, in each slice");
+    s.tile_k = 64, s.split_k = 2;
+    assert_string_equal(coop_refuses(&shape, &s, &target), "slices are of one stage and all of K");
     s = one, s.warp_n = 24;
     assert_string_equal(coop_refuses(&shape, &s, &target), "warp must be a multiple of frag");
     s = one, s.subgroup = 16;
