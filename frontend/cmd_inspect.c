@@ -6,6 +6,7 @@
 #include "ir/target.h"
 #include "runtime/adept.h"
 #include "runtime/package.h"
+#include "runtime/prepare.h"
 
 typedef struct Options {
     bool graph, args, weights;
@@ -248,8 +249,15 @@ static void print_programs(Arena *arena, const Package *package, bool args, Text
         const AdxUnit *unit = &package->units[i];
         Text steps = {0};
         Count count = print_steps(arena, package, unit->first_step, unit->steps, args, &steps);
-        text_printf(out, "\nprepare unit %u: %u dispatches, %" PRIu64 " bytes of staging\n", i,
-                    count.dispatches, unit->raw_bytes);
+        AdeptError error;
+        PrepareParts parts;
+        text_printf(out, "\nprepare unit %u: %u dispatches", i, count.dispatches);
+        if (!prepare_split(package, i, PREPARE_STAGING, &parts, &error)) {
+            text_printf(out, ", %" PRIu64 " bytes of staging", parts.largest);
+            if (parts.count > 1) text_printf(out, " at once, %u parts", parts.count);
+            prepare_parts_free(&parts);
+        }
+        text_put(out, "\n");
         text_write(out, steps.data, steps.len);
         text_free(&steps);
     }

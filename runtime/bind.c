@@ -1,7 +1,7 @@
 // Binding of weights: every param is looked up and checked, then read into place or prepared.
 #include "runtime/error.h"
 #include "runtime/model.h"
-#include "runtime/record.h"
+#include "runtime/prepare.h"
 #include "runtime/transfer.h"
 #include "runtime/walk.h"
 
@@ -247,8 +247,8 @@ static AdeptResult read_tensor(const AdeptModel *model, const Weights *weights,
     return result;
 }
 
-static AdeptResult read_param(const AdeptModel *model, const Weights *weights,
-                              const AdxParam *param, const Block *block, AdeptError *error) {
+AdeptResult model_read_param(const AdeptModel *model, const Weights *weights, const AdxParam *param,
+                             const Block *block, AdeptError *error) {
     const Package *package = &model->package;
     if (!param->bytes) return ADEPT_OK;
     const BlockPiece *piece = block_find(block, param->offset, param->bytes);
@@ -274,93 +274,7 @@ static AdeptResult write_consts(AdeptModel *model, AdeptError *error) {
     return ADEPT_OK;
 }
 
-// ---- preparing -------------------------------------------------------------------------------
-
-typedef struct Prepare {
-    AdeptModel *model;
-    Launches launches;
-    RunBlock block;
-} Prepare;
-
-static void record_prepare(void *user, VkCommandBuffer commands) {
-    Prepare *prepare = user;
-    launches_record(prepare->model->device, &prepare->model->pipelines, &prepare->launches,
-                    &prepare->block, VK_NULL_HANDLE, commands);
-}
-
-static AdeptResult run_unit(AdeptModel *model, const AdxUnit *unit, const Block *raw,
-                            const Block *scratch, AdeptError *error) {
-    AdeptDevice *device = model->device;
-    int64_t dims[256];
-    for (uint32_t i = 0; i < model->package.count[ADX_DIMS]; i++)
-        dims[i] = model->package.dims[i].hi;
-    LaunchPlan plan = {.device = device,
-                       .package = &model->package,
-                       .first_step = unit->first_step,
-                       .steps = unit->steps,
-                       .dims = dims,
-                       .blocks = {[ADX_BUF_PARAM] = &model->params,
-                                  [ADX_BUF_CONST] = &model->consts,
-                                  [ADX_BUF_RAW] = raw,
-                                  [ADX_BUF_ARENA] = scratch},
-                       .record_host = true};
-    Prepare prepare = {.model = model};
-    AdeptResult result = launches_expand(&plan, &prepare.launches, error);
-    if (result) return result;
-    if (prepare.launches.patch_count)
-        result = error_set(error, ADEPT_ERROR_FORMAT, "unit %s reads an input or writes an output",
-                           package_string(&model->package, unit->name));
-    if (!result)
-        result =
-            run_block_create(device, &model->pipelines, &prepare.launches, &prepare.block, error);
-    if (!result) result = transfer_run(device, record_prepare, &prepare, error);
-    run_block_destroy(device, &prepare.block);
-    launches_free(&prepare.launches);
-    return result;
-}
-
-// A unit's range of params may hold those of others.
-static bool needs(uint32_t unit, const AdxParam *param) {
-    return !param->packed && param->unit == unit;
-}
-
-// Raw weights in, packed ones out, raw ones freed.
-static AdeptResult prepare_unit(AdeptModel *model, const Weights *weights, uint32_t number,
-                                AdeptError *error) {
-    const Package *package = &model->package;
-    const AdxUnit *unit = &package->units[number];
-    Block raw = {0}, scratch = {0};
-    BlockRange *raw_ranges = NULL, *made = NULL, *ranges = NULL;
-    uint32_t raw_count = 0, made_count = 0, count = 0;
-    uint64_t end = 0, made_end = 0;
-    const AdxParam *params = &package->params[unit->first_param];
-    // Beside raw weights stands there what one step of the unit makes for another.
-    AdeptResult result = model_ranges(model, unit->first_step, unit->steps, ADX_BUF_RAW, &made,
-                                      &made_count, &made_end, error);
-    if (!result) {
-        raw_ranges = malloc((unit->params + made_count + 1u) * sizeof *raw_ranges);
-        if (!raw_ranges) result = error_memory(error);
-    }
-    for (uint32_t i = 0; !result && i < made_count; i++) raw_ranges[raw_count++] = made[i];
-    for (uint32_t i = 0; !result && i < unit->params; i++)
-        if (needs(number, &params[i]))
-            raw_ranges[raw_count++] = (BlockRange){params[i].offset, params[i].bytes};
-    if (!result)
-        result = block_create(model->device, unit->raw_bytes, raw_ranges, raw_count, &raw, error);
-    if (!result)
-        result = model_ranges(model, unit->first_step, unit->steps, ADX_BUF_ARENA, &ranges, &count,
-                              &end, error);
-    if (!result && end) result = block_create(model->device, end, ranges, count, &scratch, error);
-    for (uint32_t i = 0; !result && i < unit->params; i++)
-        if (needs(number, &params[i])) result = read_param(model, weights, &params[i], &raw, error);
-    if (!result) result = run_unit(model, unit, &raw, &scratch, error);
-    block_destroy(model->device, &scratch);
-    block_destroy(model->device, &raw);
-    free(ranges);
-    free(made);
-    free(raw_ranges);
-    return result;
-}
+// ---- all of it ------------------------------------------------------------------------------
 
 static AdeptResult fill(AdeptModel *model, const Weights *weights, AdeptError *error) {
     const Package *package = &model->package;
@@ -372,7 +286,7 @@ static AdeptResult fill(AdeptModel *model, const Weights *weights, AdeptError *e
             create_block(model, ADX_BUF_PARAM, package->model->param_bytes, &model->params, error);
     for (uint32_t i = 0; !result && i < package->count[ADX_PARAMS]; i++)
         if (package->params[i].packed)
-            result = read_param(model, weights, &package->params[i], &model->params, error);
+            result = model_read_param(model, weights, &package->params[i], &model->params, error);
     for (uint32_t i = 0; !result && i < package->count[ADX_UNITS]; i++)
         result = prepare_unit(model, weights, i, error);
     return result;

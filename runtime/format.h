@@ -193,7 +193,7 @@ typedef struct AdxUnit { // steps [first_step, + steps); those of params [first_
     StrRef name;
     uint32_t first_step, steps, first_param, params;
     uint32_t reserved;
-    uint64_t raw_bytes; // staging it needs
+    uint64_t raw_bytes; // of its staging block, all trips of it
 } AdxUnit;
 
 enum AdxStepKind { ADX_STEP_RUN, ADX_STEP_REPEAT, ADX_STEP_END };

@@ -248,9 +248,14 @@ AdeptResult launches_expand(const LaunchPlan *plan, Launches *launches, AdeptErr
         .plan = plan, .package = package, .out = launches, .error = error, .values = values};
     StepWalk walk = step_walk(package, plan->first_step, plan->steps, values);
     AdeptResult result = ADEPT_OK;
-    for (const AdxStep *step; !result && (step = step_walk_next(&walk));) {
+    uint32_t run = 0, end = plan->runs ? plan->first_run + plan->runs : UINT32_MAX;
+    bool moved = false; // since the last values that were kept
+    for (const AdxStep *step; !result && run < end && (step = step_walk_next(&walk)); run++) {
+        moved |= walk.moved;
+        if (run < plan->first_run) continue;
         expand.trip = step_walk_trip(&walk);
-        if (walk.moved) result = add_values(&expand);
+        if (moved) result = add_values(&expand);
+        moved = false;
         if (!result) result = expand_step(&expand, step);
     }
     if (result) launches_free(launches);

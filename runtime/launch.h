@@ -59,6 +59,7 @@ typedef struct LaunchPlan {
     const AdeptDevice *device;
     const Package *package;
     uint32_t first_step, steps;
+    uint32_t first_run, runs;           // of the walk through them, in all trips; runs 0: all
     const int64_t *dims;                // one a dim of the package
     const Block *blocks[ADX_BUF_COUNT]; // NULL: patched (inputs, outputs), collected or not there
     bool record_host;                   // host dims are fixed too, so that no patch depends on them

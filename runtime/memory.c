@@ -188,15 +188,17 @@ static int compare_ranges(const void *a, const void *b) {
                                   : (x->size > y->size) - (x->size < y->size);
 }
 
-// Sorts, and joins ranges that overlap; returns how many are left.
-static uint32_t merge_ranges(BlockRange *ranges, uint32_t count) {
+enum { NEAR = 4096 }; // ranges with less between them share a piece
+
+// Sorts, and joins ranges with less than `gap` bytes between them; returns how many are left.
+static uint32_t merge_ranges(BlockRange *ranges, uint32_t count, uint64_t gap) {
     if (!count) return 0;
     qsort(ranges, count, sizeof *ranges, compare_ranges);
     uint32_t kept = 0;
     for (uint32_t i = 1; i < count; i++) {
         BlockRange *last = &ranges[kept];
         uint64_t end = ranges[i].offset + ranges[i].size;
-        if (ranges[i].offset < last->offset + last->size) {
+        if (ranges[i].offset < last->offset + last->size + gap) {
             if (end > last->offset + last->size) last->size = end - last->offset;
         } else {
             ranges[++kept] = ranges[i];
@@ -205,15 +207,10 @@ static uint32_t merge_ranges(BlockRange *ranges, uint32_t count) {
     return kept + 1;
 }
 
-AdeptResult block_create(AdeptDevice *device, uint64_t size, BlockRange *ranges, uint32_t count,
-                         Block *block, AdeptError *error) {
-    BlockRange whole = {0, size};
+AdeptResult block_create_parts(AdeptDevice *device, uint64_t size, BlockRange *ranges,
+                               uint32_t count, Block *block, AdeptError *error) {
     *block = (Block){.size = size};
-    if (!device->guard) {
-        ranges = &whole;
-        count = 1;
-    }
-    count = merge_ranges(ranges, count);
+    count = merge_ranges(ranges, count, device->guard ? 0 : NEAR);
     block->pieces = calloc(count ? count : 1, sizeof *block->pieces);
     if (!block->pieces) return error_memory(error);
     for (uint32_t i = 0; i < count; i++) {
@@ -228,6 +225,13 @@ AdeptResult block_create(AdeptDevice *device, uint64_t size, BlockRange *ranges,
         block->count++;
     }
     return ADEPT_OK;
+}
+
+AdeptResult block_create(AdeptDevice *device, uint64_t size, BlockRange *ranges, uint32_t count,
+                         Block *block, AdeptError *error) {
+    BlockRange whole = {0, size};
+    if (device->guard) return block_create_parts(device, size, ranges, count, block, error);
+    return block_create_parts(device, size, &whole, 1, block, error);
 }
 
 void block_destroy(AdeptDevice *device, Block *block) {

@@ -51,6 +51,9 @@ typedef struct Block {
 // One piece; under guard one for each of `ranges`, which are sorted and merged where they overlap.
 AdeptResult block_create(AdeptDevice *device, uint64_t size, BlockRange *ranges, uint32_t count,
                          Block *block, AdeptError *error);
+// The ranges alone, which are sorted and merged where they overlap or nearly touch.
+AdeptResult block_create_parts(AdeptDevice *device, uint64_t size, BlockRange *ranges,
+                               uint32_t count, Block *block, AdeptError *error);
 void block_destroy(AdeptDevice *device, Block *block);
 // The piece that holds [offset, offset + size), NULL where none does.
 const BlockPiece *block_find(const Block *block, uint64_t offset, uint64_t size);

@@ -1,5 +1,6 @@
 #include "runtime/model.h"
 #include "runtime/error.h"
+#include "runtime/prepare.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@ static AdeptResult open_model(AdeptDevice *device, const Source *source,
     AdeptModel *model = calloc(1, sizeof *model);
     if (!model) return error_memory(error);
     model->device = device;
+    model->staging = PREPARE_STAGING;
     if (options) {
         model->message = options->message;
         model->user = options->user;

@@ -18,6 +18,7 @@
 #include "frontend/targets.h"
 #include "ir/number.h"
 #include "runtime/adept.h"
+#include "runtime/prepare.h"
 #include "runtime/safetensors.h"
 
 enum { PORTS_MAX = 64, SYMBOLS = 64 };
@@ -242,6 +243,7 @@ DeviceModel *device_model_open(const char *name, const char *text, const DeviceO
               adept_model_open_memory(device, package.data, package.len, &load, &m->model, &error),
               "package", &error);
     text_free(&package);
+    if (options->staging) m->model->staging = options->staging;
     bind(m);
     expect_ok(m, adept_session_open(m->model, &m->session, &error), "session", &error);
     seen.models++;
@@ -263,6 +265,21 @@ const Graph *device_model_graph(const DeviceModel *m) {
 
 uint32_t device_model_kernels(const DeviceModel *m) {
     return m->kernels;
+}
+
+uint32_t device_model_parts(const DeviceModel *m, uint64_t staging, uint64_t *largest) {
+    const Package *package = &m->model->package;
+    uint32_t count = 0;
+    *largest = 0;
+    for (uint32_t i = 0; i < package->count[ADX_UNITS]; i++) {
+        AdeptError error = {0};
+        PrepareParts parts;
+        expect_ok(m, prepare_split(package, i, staging, &parts, &error), "parts", &error);
+        if (parts.largest > *largest) *largest = parts.largest;
+        count += parts.count;
+        prepare_parts_free(&parts);
+    }
+    return count;
 }
 
 // ---- running ---------------------------------------------------------------------------------

@@ -26,7 +26,8 @@ typedef struct DeviceOptions {
     const char *math;     // --math, or NULL
     const char *family;   // with schedule, as in CompileOptions
     const Schedule *schedule;
-    bool eager; // with device_eager_rates
+    bool eager;       // with device_eager_rates
+    uint64_t staging; // bytes of raw weights while they are prepared; 0: as the runtime has it
 } DeviceOptions;
 
 // Gives a target rates under which passes around products change what they can: copies take no
@@ -43,6 +44,9 @@ DeviceModel *device_model_open(const char *name, const char *text, const DeviceO
 void device_model_close(DeviceModel *model);
 const Graph *device_model_graph(const DeviceModel *model); // as elaborated, before the passes
 uint32_t device_model_kernels(const DeviceModel *model);
+// Parts that the package's prepare program runs in with `staging` bytes, and how many the largest
+// has.
+uint32_t device_model_parts(const DeviceModel *model, uint64_t staging, uint64_t *largest);
 
 // Runs for these dims (one a symbol of the graph) on data made from the seed, see device_sample,
 // and returns the outputs as numbers, by output; they live until the next run.
