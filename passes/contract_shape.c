@@ -180,8 +180,7 @@ bool contract_joins(const Graph *g, const ContractShape *shape) {
     return columns != DIM_NONE && dim_bounds(g->dims, columns).hi < INT32_MAX / 2;
 }
 
-// Whether the operand is read from memory, and there is something to read.
-static bool contract_in_memory(const Graph *g, const ContractShape *shape, ValueId base) {
+bool contract_in_memory(const Graph *g, const ContractShape *shape, ValueId base) {
     NodeId from = graph_value(g, base)->node;
     const Node *node = graph_node(g, from);
     const Type *type = &graph_value(g, base)->type;

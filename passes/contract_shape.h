@@ -44,6 +44,8 @@ bool contract_k_fast(const Graph *g, const ContractShape *shape, ValueId operand
 bool contract_shared(const Graph *g, const ContractShape *shape, ValueId operand);
 // Whether the columns of the whole batch are those of one product, since x is shared.
 bool contract_joins(const Graph *g, const ContractShape *shape);
+// Whether an operand's base is read from memory, and there is something to read.
+bool contract_in_memory(const Graph *g, const ContractShape *shape, ValueId base);
 // K after whose multiples the operand's elements lie as they did at K 0, so many bytes further on
 // and under the same guards; 0 if there is none that is known, or the operand is not in memory.
 int64_t contract_turn(const Graph *g, const ContractShape *shape, ValueId operand);

@@ -157,6 +157,7 @@ bool lower_row(Lower *l);
 bool lower_window(Lower *l); // of family row
 bool lower_contract(Lower *l);
 bool lower_skinny(Lower *l); // of family contract
+bool lower_direct(Lower *l); // likewise
 bool lower_transform(Lower *l);
 bool lower_attention(Lower *l);
 bool lower_scan(Lower *l);

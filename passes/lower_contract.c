@@ -44,6 +44,13 @@ KVal contract_result(Lower *l, const ContractShape *shape, KVal sum) {
     return l->plan->strict_rounding ? lower_round(l->b, sum, to) : sum;
 }
 
+KVal contract_multiply_add(Lower *l, bool is_float, KVal x, KVal y, KVal sum) {
+    KBuilder *b = l->b;
+    if (!is_float) return k_iadd(b, k_imul(b, x, y), sum);
+    if (l->plan->strict_rounding) return k_fadd(b, k_fmul(b, x, y), sum);
+    return k_fma(b, x, y, sum);
+}
+
 void contract_limit(Lower *l, KVal index, Dim extent, unsigned tile, KVal *inside) {
     if (dim_divides(l->dims, tile, extent)) return;
     KVal here = k_slt(l->b, index, lower_dim(l, extent));
@@ -55,8 +62,11 @@ typedef struct ContractForm {
     bool (*lower)(Lower *l);
 } ContractForm;
 
-static const ContractForm contract_forms[] = {
-    {"simt", lower_simt}, {"coop", lower_coop}, {"skinny", lower_skinny}, {"planes", lower_planes}};
+static const ContractForm contract_forms[] = {{"simt", lower_simt},
+                                              {"coop", lower_coop},
+                                              {"skinny", lower_skinny},
+                                              {"direct", lower_direct},
+                                              {"planes", lower_planes}};
 
 bool lower_contract(Lower *l) {
     const char *form = l->schedule->form ? l->schedule->form : "simt";

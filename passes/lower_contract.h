@@ -14,6 +14,9 @@ KVal contract_result(Lower *l, const ContractShape *shape, KVal sum);
 // Narrows *inside (0: true) where the last tile reaches past the end.
 void contract_limit(Lower *l, KVal index, Dim extent, unsigned tile, KVal *inside);
 
+// One more product in a sum (f32 or i32); rounded twice where rounding is strict.
+KVal contract_multiply_add(Lower *l, bool is_float, KVal x, KVal y, KVal sum);
+
 // lower_split.c: K in parts, or in one, and where sums go.
 typedef struct Split {
     const ContractShape *shape;
@@ -37,3 +40,16 @@ bool contract_open(Lower *l, const ContractShape *shape, Dim groups, Split *spli
 void contract_put(Lower *l, Split *split, Point *point, KVal sum);
 // Finishes the kernel; where K is split another one follows.
 bool contract_close(Lower *l, const Split *split);
+
+// lower_pool.c: the result in windows that are pooled.
+
+// The N axes of a window's cell, joined where cells are neighbouring columns, and the element that
+// it reads; how many indices were written to out.
+uint8_t contract_column(Lower *l, const ContractShape *shape, KVal window, KVal cell, KVal *out,
+                        Address *at);
+// The pooled result's space: [batch, M, windows].
+Space contract_pooled_space(Lower *l, const ContractShape *shape);
+// One window, at a place of that space: its cells' sums, what follows them, folded, then what
+// follows the reduction.
+void contract_put_window(Lower *l, const Split *split, const Space *pooled, const KVal *place,
+                         const KVal *sum);

@@ -33,13 +33,6 @@ static unsigned simt_sums(const Simt *c) {
     return c->s->reg_m * c->s->reg_n / c->sum_lanes;
 }
 
-static KVal simt_multiply_add(Simt *c, KVal x, KVal y, KVal sum) {
-    KBuilder *b = c->l->b;
-    if (!c->is_float) return k_iadd(b, k_imul(b, x, y), sum);
-    if (c->l->plan->strict_rounding) return k_fadd(b, k_fmul(b, x, y), sum);
-    return k_fma(b, x, y, sum);
-}
-
 // Down one column of registers and up the next: neighbours in time share an operand.
 static void simt_multiply(Simt *c, const SimtLine *line, KVal *acc) {
     KBuilder *b = c->l->b;
@@ -55,7 +48,7 @@ static void simt_multiply(Simt *c, const SimtLine *line, KVal *acc) {
         for (unsigned n = 0; n < rows; n++) {
             unsigned i = j % 2 ? rows - 1 - n : n;
             KVal *sum = &acc[i * columns + j];
-            *sum = simt_multiply_add(c, left[i], right, *sum);
+            *sum = contract_multiply_add(c->l, c->is_float, left[i], right, *sum);
         }
     }
 }

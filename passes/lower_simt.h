@@ -66,7 +66,7 @@ typedef struct Simt {
     bool whole; // no tile that is fetched reaches past the end of K
     KType word;
     SimtSide a, b;
-    Space sums, pooled; // of the contract's result, of the pooled one
+    Space pooled; // of the pooled result
     KVal acc[SIMT_SUMS_MAX];
 } Simt;
 
@@ -85,9 +85,6 @@ void simt_side_take(Simt *c, const SimtSide *side, unsigned stage, KVal kk, unsi
                     unsigned plus, KVal *out);
 
 // lower_simt_store.c
-// The N axes of a window's cell, joined where cells are neighbouring columns, and the element that
-// it reads; how many indices were written to out.
-uint8_t simt_column(Simt *c, KVal window, KVal cell, KVal *out, Address *at);
 void simt_store(Simt *c);
 
 bool lower_simt(Lower *l);

@@ -114,8 +114,8 @@ static void side_slot(Simt *c, SimtSide *side, unsigned slot) {
     if (side->columns && c->shape.scattered) {
         Address address;
         KVal cells = side_number(c, c->shape.cells);
-        side->places =
-            simt_column(c, k_udiv(b, at, cells), k_urem(b, at, cells), side->place[slot], &address);
+        side->places = contract_column(l, &c->shape, k_udiv(b, at, cells), k_urem(b, at, cells),
+                                       side->place[slot], &address);
     }
 }
 

@@ -81,7 +81,7 @@ static void skinny_products(Skinny *s, const SkinnyLoad *x, const SkinnyLoad *y,
         for (unsigned i = 0; i < (s->sum_lanes > 1 ? 1 : s->y.width); i++) {
             KVal left = x->piece[p], right = y->piece[p];
             if (s->sum_lanes == 1) left = k_extract(b, left, i), right = k_extract(b, right, i);
-            *sum = skinny_multiply_add(s->l, s->is_float, left, right, *sum);
+            *sum = contract_multiply_add(s->l, s->is_float, left, right, *sum);
         }
 }
 

@@ -37,7 +37,6 @@ void skinny_side(Lower *l, const ContractShape *shape, bool columns, bool k_fast
 SkinnyLoad skinny_load(Lower *l, SkinnySide *side, KVal batch, KVal slow, KVal fast, KVal inside);
 // Words to pieces.
 SkinnyLoad skinny_unpack(Lower *l, const SkinnySide *side, SkinnyLoad load);
-KVal skinny_multiply_add(Lower *l, bool is_float, KVal x, KVal y, KVal sum);
 // Fails where more than tile_m rows are possible.
 bool skinny_check_rows(Lower *l, const ContractShape *shape);
 

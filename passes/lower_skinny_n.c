@@ -114,8 +114,8 @@ static void skinny_n_trip(SkinnyN *s, KVal k0, KVal *sum) {
             KVal left = skinny_n_x(s, &t, m, u);
             for (unsigned p = 0; p < s->y.pieces; p++) {
                 KVal *own = &sum[m * s->y.pieces + p];
-                *own = skinny_multiply_add(l, s->is_float, k_splat(b, left, s->y.width),
-                                           right.piece[p], *own);
+                *own = contract_multiply_add(l, s->is_float, k_splat(b, left, s->y.width),
+                                             right.piece[p], *own);
             }
         }
     }

@@ -60,13 +60,6 @@ SkinnyLoad skinny_unpack(Lower *l, const SkinnySide *side, SkinnyLoad load) {
     return load;
 }
 
-KVal skinny_multiply_add(Lower *l, bool is_float, KVal x, KVal y, KVal sum) {
-    KBuilder *b = l->b;
-    if (!is_float) return k_iadd(b, k_imul(b, x, y), sum);
-    if (l->plan->strict_rounding) return k_fadd(b, k_fmul(b, x, y), sum);
-    return k_fma(b, x, y, sum);
-}
-
 // One tile has all rows: for every size of the dims, or under the alternative's conditions.
 bool skinny_check_rows(Lower *l, const ContractShape *shape) {
     uint32_t rows = l->schedule->tile_m;

@@ -89,7 +89,8 @@ static void window_load(Window *w, Point *point, unsigned item, unsigned k) {
     for (uint32_t i = 0; i < w->operands.len; i++) {
         ValueId value = w->operands.at[i];
         WindowLoad load = {.value = value};
-        load.key = window_key(l->dims, lower_view(l, value, &w->full)->view, item, k);
+        const View *view = lower_view(l, value, &w->full)->view;
+        load.key = window_key(l->dims, view, WINDOW_LINEAR, (int64_t[]){0, item, k, 0});
         for (uint32_t j = 0; load.key.known && j < w->loads.len && !load.loaded; j++)
             if (w->loads.at[j].value == value && window_key_equal(&w->loads.at[j].key, &load.key))
                 load.loaded = w->loads.at[j].loaded;

@@ -26,6 +26,7 @@ void schedule_skinny(ScheduleSite *site);                           // of family
 void schedule_coop(ScheduleSite *site);                             // likewise
 void schedule_planes(ScheduleSite *site);                           // likewise
 void schedule_simt(ScheduleSite *site, const ContractShape *shape); // likewise
+void schedule_direct(ScheduleSite *site);                           // likewise, after all others
 void schedule_transform(ScheduleSite *site);
 void schedule_attention(ScheduleSite *site);
 void schedule_scan(ScheduleSite *site);

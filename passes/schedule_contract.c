@@ -78,4 +78,5 @@ void schedule_contract(ScheduleSite *site) {
     schedule_coop(site);
     schedule_planes(site);
     schedule_simt(site, &shape);
+    schedule_direct(site);
 }

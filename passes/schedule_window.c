@@ -58,7 +58,8 @@ static uint32_t window_loads(const WindowSite *w, const View *view, uint32_t ite
     uint32_t count = 0;
     for (int64_t k = 0; k < w->shape.length; k++)
         for (uint32_t item = 0; item < items; item++) {
-            WindowKey key = window_key(w->site->dims, view, item, k);
+            WindowKey key =
+                window_key(w->site->dims, view, WINDOW_LINEAR, (int64_t[]){0, item, k, 0});
             uint32_t i = 0;
             while (i < count && !window_key_equal(&keys[i], &key)) i++;
             if (i == count) keys[count++] = key;

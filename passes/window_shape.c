@@ -73,23 +73,30 @@ static void window_add(DimTable *dims, WindowKey *key, unsigned i, Dim scale, in
         key->more[i] = dim_add(dims, key->more[i], dim_mul(dims, scale, dim_const(dims, digit)));
 }
 
-WindowKey window_key(DimTable *dims, const View *view, int64_t item, int64_t k) {
-    WindowKey key = {.known = !view->inner};
-    int64_t digit[VIEW_DIGITS_MAX] = {0}, size;
-    unsigned along = 0;
-    for (unsigned i = 0; i <= VIEW_GUARDS_MAX; i++) key.more[i] = dim_const(dims, 0);
-    for (int d = view->digits - 1; d >= 0; d--) {
-        if (dim_is(dims, view->digit[d].size, 1)) continue;
-        if (view->digit[d].axis == 1) {
-            digit[d] = item;
-            along++;
-        } else if (view->digit[d].axis == 2) {
-            if (!dim_is_const(dims, view->digit[d].size, &size)) key.known = false;
-            if (!key.known) return key;
-            digit[d] = k % size, k /= size;
+// Digits of `index` on an axis; false if they are not known.
+static bool window_digits(DimTable *dims, const View *view, uint8_t axis, bool linear,
+                          int64_t index, int64_t *digit) {
+    int64_t size;
+    unsigned count = 0;
+    for (int d = view->digits - 1; d >= 0 && index; d--) {
+        if (view->digit[d].axis != axis || dim_is(dims, view->digit[d].size, 1)) continue;
+        if (linear) { // an index that is split is not linear
+            digit[d] = index;
+            if (count++) return false;
+            continue;
         }
+        if (!dim_is_const(dims, view->digit[d].size, &size)) return false;
+        digit[d] = index % size, index /= size;
     }
-    if (along > 1) key.known = false; // an index that is split is not linear
+    return true;
+}
+
+WindowKey window_key(DimTable *dims, const View *view, uint32_t linear, const int64_t *index) {
+    WindowKey key = {.known = !view->inner};
+    int64_t digit[VIEW_DIGITS_MAX] = {0};
+    for (unsigned i = 0; i <= VIEW_GUARDS_MAX; i++) key.more[i] = dim_const(dims, 0);
+    for (uint8_t a = 0; a < view->rank && key.known; a++)
+        key.known = window_digits(dims, view, a, linear >> a & 1, index[a], digit);
     for (uint8_t d = 0; key.known && d < view->digits; d++) {
         if (!digit[d]) continue;
         window_add(dims, &key, 0, view->digit[d].stride, digit[d]);

@@ -93,8 +93,11 @@ static void test_shared(void **state) {
     assert_true(view_permute(dims, &unfolded, axes, &view));
     Dim four[] = {dim_const(dims, 1), dim_const(dims, 8), dim_const(dims, 3), dim_const(dims, 1)};
     assert_true(view_reshape(dims, &view, 4, four, &wide));
-    WindowKey a = window_key(dims, &wide, 2, 0), b = window_key(dims, &wide, 1, 1);
-    WindowKey c = window_key(dims, &wide, 0, 2), d = window_key(dims, &wide, 0, 1);
+    static const int64_t at[4][4] = {{0, 2, 0, 0}, {0, 1, 1, 0}, {0, 0, 2, 0}, {0, 0, 1, 0}};
+    WindowKey a = window_key(dims, &wide, WINDOW_LINEAR, at[0]);
+    WindowKey b = window_key(dims, &wide, WINDOW_LINEAR, at[1]);
+    WindowKey c = window_key(dims, &wide, WINDOW_LINEAR, at[2]);
+    WindowKey d = window_key(dims, &wide, WINDOW_LINEAR, at[3]);
     assert_true(window_key_equal(&a, &b));
     assert_true(window_key_equal(&a, &c));
     assert_false(window_key_equal(&a, &d));
