@@ -1,6 +1,8 @@
 // The package's programs: kernels, prepare units, steps with their alternatives, dispatches.
 #include "codegen/package_writer.h"
 
+#include <string.h>
+
 static void put_kernels(PackageWriter *w) {
     for (uint32_t i = 0; i < w->program->kernels.len; i++) {
         const Kernel *kernel = w->program->kernels.at[i];
@@ -36,6 +38,14 @@ static void put_args(PackageWriter *w, const Dispatch *dispatch) {
     }
 }
 
+// The step's name, and which of its kernels it is where the kernel is not another step's too.
+static uint32_t dispatch_label(PackageWriter *w, const Node *node, const Kernel *kernel) {
+    size_t step = strlen(node->name);
+    const char *part = kernel->name + step;
+    bool own = strncmp(kernel->name, node->name, step) == 0 && *part == '.';
+    return package_string(w, own && (part[1] < '0' || part[1] > '9') ? kernel->name : node->name);
+}
+
 static void put_dispatch(PackageWriter *w, const Dispatch *dispatch) {
     const Kernel *kernel = w->program->kernels.at[dispatch->kernel];
     const Node *node = graph_node(w->graph, dispatch->node);
@@ -45,7 +55,7 @@ static void put_dispatch(PackageWriter *w, const Dispatch *dispatch) {
                           .barrier = dispatch->barrier,
                           .flops = package_expr(w, dispatch->flops),
                           .bytes = package_expr(w, dispatch->bytes),
-                          .label = package_string(w, node->name),
+                          .label = dispatch_label(w, node, kernel),
                           .file = package_string(w, w->graph->file),
                           .first_line = package_count(w, ADX_REFS, sizeof(uint32_t)),
                           .lines = kernel->lines.len};

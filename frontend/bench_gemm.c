@@ -5,10 +5,19 @@
 
 #include "frontend/bench.h"
 
-typedef enum Epilogue { NONE, BIAS, BIAS_GELU, BIAS_RESIDUAL, GATE, EPILOGUES } Epilogue;
+typedef enum Epilogue {
+    NONE,
+    BIAS,
+    BIAS_RELU,
+    BIAS_GELU,
+    BIAS_GELU_TANH,
+    BIAS_RESIDUAL,
+    GATE,
+    EPILOGUES
+} Epilogue;
 
-static const char *const epilogue_names[] = {"none",          "bias", "bias_gelu",
-                                             "bias_residual", "gate", NULL};
+static const char *const epilogue_names[] = {
+    "none", "bias", "bias_relu", "bias_gelu", "bias_gelu_tanh", "bias_residual", "gate", NULL};
 
 // Places in BenchCase.shape, which holds batch, M, N, K.
 enum { BATCH, ROWS, COLUMNS, DEPTH, COLUMN_MAJOR };
@@ -41,6 +50,10 @@ static double silu(double x) {
 }
 
 static double gelu(double x) {
+    return 0.5 * x * erfc(-x * 0.70710678118654752440);
+}
+
+static double gelu_tanh(double x) {
     return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
 }
 
@@ -61,6 +74,11 @@ static Way product_of(const BenchCase *bench, uint32_t set, uint32_t other, uint
     Sum sum = dot(bench, set, other, batch, m, n);
     double slack = sum_bound(bench, sum.absolute);
     return (Way){sum.value, slack + 1.01 * bench_rounding(bench->dtype, sum.value)};
+}
+
+// What is made of f16 has its rounding in it.
+static double gelu_error(const BenchCase *bench) {
+    return bench->dtype == DT_F16 ? 0x1p-16 : 0x1p-19;
 }
 
 // One map further: `slope` bounds its derivative, `own` its error relative to the value.
@@ -85,7 +103,10 @@ static void product_reference(const BenchCase *bench, uint32_t set, const int64_
         way.value = value;
     } else if (bench->variant != NONE) {
         go_on(bench, &way, way.value + bench_value(bench, set, C, n), 1, 0x1p-23);
-        if (bench->variant == BIAS_GELU) go_on(bench, &way, gelu(way.value), 1.2, 0x1p-19);
+        double x = way.value;
+        if (bench->variant == BIAS_RELU) go_on(bench, &way, fmax(x, 0), 1, 0);
+        if (bench->variant == BIAS_GELU) go_on(bench, &way, gelu(x), 1.2, gelu_error(bench));
+        if (bench->variant == BIAS_GELU_TANH) go_on(bench, &way, gelu_tanh(x), 1.2, 0x1p-19);
         uint64_t at =
             (batch * (uint64_t)bench->shape[ROWS] + m) * (uint64_t)bench->shape[COLUMNS] + n;
         if (bench->variant == BIAS_RESIDUAL)
@@ -101,7 +122,9 @@ static bool read_epilogue(const BenchOptions *options, DType dtype, BenchCase *o
     while (which < EPILOGUES && strcmp(epilogue_names[which], name) != 0) which++;
     if (which == EPILOGUES) {
         const char *near = nearest_name(name, epilogue_names);
-        text_printf(error, "--epilogue %s: none, bias, bias_gelu, bias_residual or gate is wanted",
+        text_printf(error,
+                    "--epilogue %s: none, bias, bias_relu, bias_gelu, bias_gelu_tanh, "
+                    "bias_residual or gate is wanted",
                     name);
         if (near) text_printf(error, "; did you mean '%s'?", near);
         return false;
@@ -145,7 +168,9 @@ static const char *expression(const BenchCase *out) {
     bool nk = out->shape[COLUMN_MAJOR];
     switch (out->variant) {
     case BIAS: return nk ? "a @ b.mT + c" : "a @ b + c";
-    case BIAS_GELU:
+    case BIAS_RELU: return nk ? "relu(a @ b.mT + c)" : "relu(a @ b + c)";
+    case BIAS_GELU: return nk ? "gelu(a @ b.mT + c)" : "gelu(a @ b + c)";
+    case BIAS_GELU_TANH:
         return nk ? "gelu(a @ b.mT + c, approximate=\"tanh\")"
                   : "gelu(a @ b + c, approximate=\"tanh\")";
     case BIAS_RESIDUAL: return nk ? "a @ b.mT + c + r" : "a @ b + c + r";

@@ -18,7 +18,7 @@ static const CliOption options_table[] = {
     {"b-layout", 0, CLI_TEXT, offsetof(BenchOptions, b_layout), "nk|kn",
      "gemm, linear: order of the second operand, nk as linear has it (default)"},
     {"epilogue", 'e', CLI_TEXT, offsetof(BenchOptions, epilogue), "NAME",
-     "gemm, linear: none, bias, bias_gelu, bias_residual, gate"},
+     "gemm, linear: none, bias, bias_relu, bias_gelu, bias_gelu_tanh, bias_residual, gate"},
     {"causal", 0, CLI_FLAG, offsetof(BenchOptions, causal), NULL,
      "attention: keys up to the query"},
     {"kv-heads", 0, CLI_NUMBER, offsetof(BenchOptions, kv_heads), "H",

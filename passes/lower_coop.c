@@ -58,6 +58,16 @@ static void coop_planes_take(Coop *c, const CoopSide *side, unsigned n, CoopPlan
     }
 }
 
+// Row (column) n of fragments that were taken in the order of coop_take.
+static void coop_planes_of(const Coop *c, const KVal *taken, unsigned count, unsigned n,
+                           CoopPlanes *out) {
+    unsigned half = coop_deep(c) / 2;
+    for (unsigned d = 0; d < half; d++) {
+        out->high[d] = taken[d * count + n];
+        out->low[d] = taken[(half + d) * count + n];
+    }
+}
+
 // Fragments' sums are not rounded to nearest, so that long ones drift: each tile gets a fresh one,
 // which starts from the small products and is added in f32.
 static void coop_planes_add(Coop *c, const CoopPlanes *x, const CoopPlanes *y, KVal *sum) {
@@ -88,6 +98,18 @@ static void coop_products_planes(Coop *c, KVal *sum) {
                 coop_planes_add(c, &one, &kept[i], &sum[j * c->across + i]);
             else
                 coop_planes_add(c, &kept[i], &one, &sum[i * c->across + j]);
+        }
+    }
+}
+
+// The same with all fragments taken.
+static void coop_products_taken(Coop *c, const KVal *x, const KVal *y, KVal *sum) {
+    CoopPlanes row, column;
+    for (unsigned i = 0; i < c->down; i++) {
+        coop_planes_of(c, x, c->down, i, &row);
+        for (unsigned j = 0; j < c->across; j++) {
+            coop_planes_of(c, y, c->across, j, &column);
+            coop_planes_add(c, &row, &column, &sum[i * c->across + j]);
         }
     }
 }
@@ -187,9 +209,12 @@ static void coop_step(Coop *c, const CoopCarry *at, KVal k, unsigned step, KVal 
     KVal later = k_iadd(b, k, k_i32(b, (int32_t)((1 + c->ahead) * c->s->tile_k)));
     coop_turn(c, &c->x, later, turn + c->ahead, x_moves);
     coop_turn(c, &c->y, later, turn + c->ahead, y_moves);
-    for (unsigned d = 0; d < coop_deep(c); d++)
-        coop_products(c, now + at->x_fragments + d * c->down, now + at->y_fragments + d * c->across,
-                      now + at->sums);
+    const KVal *x_now = now + at->x_fragments, *y_now = now + at->y_fragments;
+    if (c->planes)
+        coop_products_taken(c, x_now, y_now, now + at->sums);
+    else
+        for (unsigned d = 0; d < coop_deep(c); d++)
+            coop_products(c, x_now + d * c->down, y_now + d * c->across, now + at->sums);
     for (unsigned i = at->x_fragments; i < at->y_fragments; i++) now[i] = x[i - at->x_fragments];
     for (unsigned i = at->y_fragments; i < at->x_moves; i++) now[i] = y[i - at->y_fragments];
 }

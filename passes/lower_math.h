@@ -9,6 +9,8 @@ KVal math_tanh(KBuilder *b, KVal x); // 2^-20 absolute, and relative near zero
 KVal math_erf(KBuilder *b, KVal x);  // 2^-20 absolute, and relative near zero
 // |x| times the part of a normal distribution above |x|, to 1e-6 of it below 6; of NaN any number.
 KVal math_tail(KBuilder *b, KVal x);
+// The same to 2^-16 of it or 2^-26, for results that are rounded to f16.
+KVal math_tail_f16(KBuilder *b, KVal x);
 KVal math_sin(KBuilder *b, KVal x); // 2^-20 absolute for |x| <= 2^17
 KVal math_cos(KBuilder *b, KVal x);
 // x - n y for whole n below 2^24 next to x / y: exact, with or without a fused multiply-add.

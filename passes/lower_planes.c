@@ -6,7 +6,10 @@
 #include "passes/lower_coop.h"
 #include "passes/lower_simt.h"
 
-enum { SPLIT_LOCAL = 256, SPLIT_LANES = 32 }; // invocations, and those that share a row
+enum {
+    SPLIT_LONG = 1024, // K from which on many invocations share a row
+    SPLIT_UNROLL = 4   // loads of an invocation that are under way together
+};
 
 typedef struct PlanesSplit {
     Lower *l;
@@ -15,8 +18,10 @@ typedef struct PlanesSplit {
     Space space;        // of the operand
     Space planes, rows; // of what is written
     View plane_view, row_view;
-    unsigned vec;  // neighbours that are read and written at once
-    unsigned wide; // rows of an invocation
+    unsigned local, lanes; // invocations, and those that share a row
+    unsigned vec;          // neighbours that are read and written at once
+    unsigned wide;         // rows of an invocation
+    unsigned unroll;       // steps along K of a trip
     unsigned tile_k;
     KVal batch, row, along; // along: place among those that share a row
     uint32_t most, least;   // shared
@@ -36,6 +41,29 @@ static unsigned split_vec(PlanesSplit *c) {
             c->tile_k % vec || !view_is_vectorizable(l->dims, view->view, vec)))
         vec /= 2;
     return vec;
+}
+
+static unsigned split_step(const PlanesSplit *c) { // along K
+    return c->side->k_fast ? c->vec : 1;
+}
+
+// Long rows are shared by a whole workgroup, so that what is read twice is found in its cache the
+// second time; long columns by as many as give every compute unit loads to wait for.
+static void split_shares(const Lower *l, PlanesSplit *c) {
+    bool k_fast = c->side->k_fast, large = l->plan->target.max_invocations >= 512;
+    bool many = dim_bounds(l->dims, c->layout->contract.k).lo >= SPLIT_LONG && (k_fast || large);
+    c->local = many && !k_fast ? 512 : 256;
+    c->lanes = !many ? 32 : k_fast ? 256 : 128;
+}
+
+static void split_sizes(PlanesSplit *c) {
+    DimTable *dims = c->l->dims;
+    Dim k = c->layout->contract.k;
+    c->vec = split_vec(c), c->wide = c->side->k_fast ? 1 : c->vec;
+    c->unroll = SPLIT_UNROLL;
+    while (c->unroll > 1 && (!dim_divides(dims, c->unroll * c->lanes * split_step(c), k) ||
+                             !dim_divides(dims, c->tile_k, k)))
+        c->unroll /= 2;
 }
 
 static void split_spaces(PlanesSplit *c) {
@@ -62,18 +90,18 @@ static Dim split_place(PlanesSplit *c) {
     KBuilder *b = l->b;
     DimTable *dims = l->dims;
     const PlanesSide *side = c->side;
-    unsigned across = SPLIT_LOCAL / SPLIT_LANES, rows = across * c->wide;
+    unsigned across = c->local / c->lanes, rows = across * c->wide;
     Dim each = dim_ceil_div(dims, side->rows, dim_const(dims, rows));
     Dim groups = dim_mul(dims, each, c->planes.size[0]);
     KVal group = lower_workgroup(l, groups), count = lower_dim(l, each), id = k_local_id(b);
-    KVal lanes = split_number(c, SPLIT_LANES), wide = split_number(c, (int32_t)across);
+    KVal lanes = split_number(c, (int32_t)c->lanes), wide = split_number(c, (int32_t)across);
     KVal own = side->k_fast ? k_udiv(b, id, lanes) : k_urem(b, id, wide);
     c->along = side->k_fast ? k_urem(b, id, lanes) : k_udiv(b, id, wide);
     KVal first = k_imul(b, k_urem(b, group, count), split_number(c, (int32_t)rows));
     c->batch = k_udiv(b, group, count);
     c->row = k_iadd(b, first, k_imul(b, own, split_number(c, (int32_t)c->wide)));
-    c->most = k_shared(b, "most", DT_I32, c->wide, SPLIT_LOCAL);
-    c->least = k_shared(b, "least", DT_I32, c->wide, SPLIT_LOCAL);
+    c->most = k_shared(b, "most", DT_I32, c->wide, c->local);
+    c->least = k_shared(b, "least", DT_I32, c->wide, c->local);
     return groups;
 }
 
@@ -91,17 +119,18 @@ static KVal split_read(PlanesSplit *c, KVal k) {
     return k_type(b, value).lanes == c->vec ? value : k_splat(b, value, c->vec);
 }
 
-static unsigned split_step(const PlanesSplit *c) { // along K
-    return c->side->k_fast ? c->vec : 1;
-}
-
 static KVal split_loop(PlanesSplit *c, Dim end, uint32_t count, const KVal *init, KVal *now) {
     KBuilder *b = c->l->b;
     unsigned step = split_step(c);
     KVal first = k_imul(b, c->along, split_number(c, (int32_t)step));
     return k_loop_begin(b, first, lower_dim(c->l, end),
-                        split_number(c, (int32_t)(step * SPLIT_LANES)), K_LOOP_PLAIN, count, init,
-                        now);
+                        split_number(c, (int32_t)(step * c->lanes * c->unroll)), K_LOOP_PLAIN,
+                        count, init, now);
+}
+
+// Step number `u` of a trip that begins at k.
+static KVal split_at(PlanesSplit *c, KVal k, unsigned u) {
+    return k_iadd(c->l->b, k, split_number(c, (int32_t)(u * split_step(c) * c->lanes)));
 }
 
 // Largest bits of a magnitude, and the least but those of 0, less 1 and unsigned.
@@ -136,11 +165,11 @@ static void split_store(PlanesSplit *c, KVal at, Extremes x) {
 // Over all invocations that share the rows.
 static Extremes split_join(PlanesSplit *c, Extremes own) {
     KBuilder *b = c->l->b;
-    unsigned across = SPLIT_LOCAL / SPLIT_LANES, next = c->side->k_fast ? 1 : across;
+    unsigned across = c->local / c->lanes, next = c->side->k_fast ? 1 : across;
     KVal wide = split_number(c, (int32_t)c->wide), id = k_local_id(b);
     KVal at = k_imul(b, id, wide);
     split_store(c, at, own);
-    for (unsigned half = SPLIT_LANES / 2; half; half /= 2) {
+    for (unsigned half = c->lanes / 2; half; half /= 2) {
         k_barrier(b);
         k_if_begin(b, k_slt(b, c->along, split_number(c, (int32_t)half)));
         KVal other = k_iadd(b, at, split_number(c, (int32_t)(half * next * c->wide)));
@@ -156,11 +185,14 @@ static Extremes split_extremes(PlanesSplit *c) {
     KBuilder *b = c->l->b;
     KVal init[2] = {k_splat(b, split_number(c, 0), c->vec),
                     k_splat(b, split_number(c, -1), c->vec)};
-    KVal now[2], out[2];
+    KVal now[2], out[2], read[SPLIT_UNROLL];
     KVal k = split_loop(c, c->layout->contract.k, 2, init, now);
-    KVal bits = k_and(b, k_as_i32(b, split_read(c, k)), split_number(c, INT32_MAX));
-    Extremes own = {bits, k_isub(b, bits, split_number(c, 1))};
-    own = split_both(c, (Extremes){now[0], now[1]}, own);
+    for (unsigned u = 0; u < c->unroll; u++) read[u] = split_read(c, split_at(c, k, u));
+    Extremes own = {now[0], now[1]};
+    for (unsigned u = 0; u < c->unroll; u++) {
+        KVal bits = k_and(b, k_as_i32(b, read[u]), split_number(c, INT32_MAX));
+        own = split_both(c, own, (Extremes){bits, k_isub(b, bits, split_number(c, 1))});
+    }
     k_loop_end(b, (KVal[]){own.most, own.least}, out);
     own = (Extremes){out[0], out[1]};
     return split_join(c, c->side->k_fast ? split_lanes(c, own) : own);
@@ -198,19 +230,11 @@ static Point split_point(PlanesSplit *c, KVal k, unsigned plane) {
     return point;
 }
 
-static void split_write(PlanesSplit *c, KVal pointer, KVal scale) {
+// Both planes of what was read at k, times the scale; zeros where k is not inside.
+static void split_put(PlanesSplit *c, KVal pointer, KVal k, KVal read, KVal scale, KVal inside) {
     Lower *l = c->l;
     KBuilder *b = l->b;
-    DimTable *dims = l->dims;
-    Dim end = dim_align_up(dims, c->layout->contract.k, c->tile_k);
-    KVal k = split_loop(c, end, 0, NULL, NULL), read = k, inside = 0;
-    if (!dim_divides(dims, c->tile_k, c->layout->contract.k)) {
-        Dim last = dim_sub(dims, c->layout->contract.k, dim_const(dims, split_step(c)));
-        inside = k_slt(b, k, lower_dim(l, c->layout->contract.k));
-        read = k_smin(b, k, lower_dim(l, last));
-    }
-    if (c->wide == 1) scale = k_splat(b, scale, c->vec);
-    KVal value = k_fmul(b, split_read(c, read), scale);
+    KVal value = k_fmul(b, read, scale);
     if (inside) value = k_select(b, inside, value, k_f32(b, 0));
     // On the bits: a conversion to f16 and back would be folded away.
     KVal high = k_as_f32(b, k_and(b, k_as_i32(b, value), split_number(c, -8192)));
@@ -219,20 +243,43 @@ static void split_write(PlanesSplit *c, KVal pointer, KVal scale) {
     lower_store_at(l, pointer, DT_F16, &c->plane_view, &point, high);
     point = split_point(c, k, 1);
     lower_store_at(l, pointer, DT_F16, &c->plane_view, &point, low);
+}
+
+static void split_write(PlanesSplit *c, KVal pointer, KVal scale) {
+    Lower *l = c->l;
+    KBuilder *b = l->b;
+    DimTable *dims = l->dims;
+    Dim end = dim_align_up(dims, c->layout->contract.k, c->tile_k);
+    KVal first = split_loop(c, end, 0, NULL, NULL), inside = 0, read[SPLIT_UNROLL];
+    bool whole = dim_divides(dims, c->tile_k, c->layout->contract.k);
+    if (c->wide == 1) scale = k_splat(b, scale, c->vec);
+    for (unsigned u = 0; u < c->unroll; u++) {
+        KVal k = split_at(c, first, u);
+        if (!whole) {
+            Dim last = dim_sub(dims, c->layout->contract.k, dim_const(dims, split_step(c)));
+            inside = k_slt(b, k, lower_dim(l, c->layout->contract.k));
+            k = k_smin(b, k, lower_dim(l, last));
+        }
+        read[u] = split_read(c, k);
+    }
+    for (unsigned u = 0; u < c->unroll; u++)
+        split_put(c, pointer, split_at(c, first, u), read[u], scale, inside);
     k_loop_end(b, NULL, NULL);
 }
 
 // One operand's planes and exponents.
 static bool planes_split(const Lower *first, const PlanesLayout *layout, const PlanesSide *side,
                          const char *what) {
-    const Schedule schedule = {.local = SPLIT_LOCAL};
+    Schedule *schedule = arena_alloc(first->arena, sizeof *schedule);
     Lower *l = arena_alloc(first->arena, sizeof *l);
-    *l = lower_begin_next(first, what, &schedule);
-    KBuilder *b = l->b;
-    PlanesSplit *c = arena_alloc(l->arena, sizeof *c);
+    PlanesSplit *c = arena_alloc(first->arena, sizeof *c);
     *c = (PlanesSplit){.l = l, .layout = layout, .side = side, .tile_k = first->schedule->tile_k};
+    split_shares(first, c);
+    *schedule = (Schedule){.local = c->local};
+    *l = lower_begin_next(first, what, schedule);
+    KBuilder *b = l->b;
     split_spaces(c);
-    c->vec = split_vec(c), c->wide = side->k_fast ? 1 : c->vec;
+    split_sizes(c);
     KVal planes =
         lower_workspace_part(l, "planes", DT_F16, side->planes, side->plane_bytes, K_WRITE);
     KVal scales =
@@ -240,7 +287,7 @@ static bool planes_split(const Lower *first, const PlanesLayout *layout, const P
     if (l->failed) return false;
     Dim groups = split_place(c);
     KVal scale, stored = split_scale(c, split_extremes(c), &scale), inside = 0;
-    contract_limit(l, c->row, side->rows, SPLIT_LOCAL / SPLIT_LANES * c->wide, &inside);
+    contract_limit(l, c->row, side->rows, c->local / c->lanes * c->wide, &inside);
     if (inside) k_if_begin(b, inside);
     split_write(c, planes, scale);
     k_if_begin(b, k_ieq(b, c->along, k_i32(b, 0)));

@@ -197,7 +197,7 @@ static KVal scalar_erf(ScalarCall *s, KVal x) {
     return math_erf(s->b, x);
 }
 static KVal scalar_tail(ScalarCall *s, KVal x) {
-    return math_tail(s->b, x);
+    return s->result == DT_F16 ? math_tail_f16(s->b, x) : math_tail(s->b, x);
 }
 static KVal scalar_sin(ScalarCall *s, KVal x) {
     return math_sin(s->b, x);

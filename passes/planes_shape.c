@@ -76,8 +76,9 @@ CoopShape planes_coop_shape(Graph *g, const PlanesLayout *layout) {
 
 Schedule planes_fragments(const Schedule *s) {
     Schedule out = *s;
-    out.form = "coop", out.tile_k = 2 * s->tile_k, out.stages = 1;
-    out.reg_m = out.reg_n = out.vec = out.unroll = out.split_k = 0;
+    out.form = "coop", out.tile_k = 2 * s->tile_k;
+    if (!out.stages) out.stages = 1;
+    out.reg_m = out.reg_n = out.vec = out.split_k = 0;
     return out;
 }
 

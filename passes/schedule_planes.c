@@ -13,7 +13,8 @@ enum {
     PLANES_START = 3000, // of a workgroup, its way out included
     PLANES_SPLIT = 15,   // bytes a cycle of a unit that the first dispatches move
     PLANES_CLOCK = 2,    // cycles of a nanosecond
-    PLANES_UNIT = 384    // invocations of a unit, for their registers
+    PLANES_UNIT = 384,   // invocations of a unit, for their registers
+    PLANES_UNROLL = 16   // steps of a trip with two stages
 };
 
 typedef struct PlanesSite {
@@ -104,6 +105,10 @@ void schedule_planes(ScheduleSite *site) {
         uint32_t own = s.tile_m * s.tile_n / s.local; // sums of an invocation, in f32
         s.reg_m = own >= 64 ? 8 : own >= 16 ? 4 : 2;
         s.reg_n = own / s.reg_m;
-        if (s.tile_m * s.tile_n % s.local == 0 && own % s.reg_m == 0) planes_candidate(&c, s);
+        if (s.tile_m * s.tile_n % s.local || own % s.reg_m) continue;
+        planes_candidate(&c, s);
+        Schedule carried = s;
+        carried.tile_k = s.frag_k, carried.stages = 2, carried.unroll = PLANES_UNROLL;
+        planes_candidate(&c, carried);
     }
 }

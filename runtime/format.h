@@ -230,7 +230,7 @@ typedef struct AdxDispatch {
     uint32_t first_arg, args;
     uint32_t barrier; // 1: compute-to-compute memory barrier before it
     ExprRef flops, bytes;
-    StrRef label, file;         // label: the fused node's name
+    StrRef label, file;         // label: the fused node's name, perhaps with a part
     uint32_t first_line, lines; // ADX_REFS: source lines it came from
 } AdxDispatch;
 

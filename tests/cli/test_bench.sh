@@ -9,7 +9,7 @@ out_has "local="
 expect 0 bench gemm --shape 8x8x32 --dtype i8 --b-layout kn --batch 2 --csv
 out_has "case,us,least_us,tflops,gb_per_s,error,schedule"
 out_has "gemm 2x8x8x32 i8 kn,"
-for epilogue in bias bias_gelu bias_residual gate; do
+for epilogue in bias bias_relu bias_gelu bias_gelu_tanh bias_residual gate; do
     expect 0 bench linear --shape 8x16x32 --epilogue $epilogue --warm
     out_has "linear 8x16x32 f32 nk $epilogue"
 done

@@ -121,6 +121,22 @@ static void normal_tail(void **state) {
     check_absolute(math_tail, tail_of, 3e38, 0x1p-23);
     check_relative(math_tail, tail_of, 0.5, 6e-7);
     check_relative(math_tail, tail_of, 6, 4e-6);
+    check_relative(math_tail_f16, tail_of, 5.9, 0x1p-16);
+    check_absolute(math_tail_f16, tail_of, 3e38, 0x1p-18);
+}
+
+// Past where an f16 holds it, half of the smallest f16 is not reached.
+static KVal far_tail_f16(KBuilder *b, KVal x) {
+    return math_tail_f16(b, k_fadd(b, k_fabs(b, x), k_f32(b, 5.8f)));
+}
+static double nothing(double x) {
+    return (void)x, 0;
+}
+
+static void far_tail(void **state) {
+    (void)state;
+    check_absolute(far_tail_f16, nothing, 3e38, 0x1p-25);
+    check_absolute(far_tail_f16, nothing, 1, 0x1p-25);
 }
 
 static KVal cube(KBuilder *b, KVal x) {
@@ -181,6 +197,7 @@ int main(void) {
         cmocka_unit_test(hyperbolic_tangent),
         cmocka_unit_test(error_function),
         cmocka_unit_test(normal_tail),
+        cmocka_unit_test(far_tail),
         cmocka_unit_test(powers),
         cmocka_unit_test(special_values),
     };

@@ -12,19 +12,21 @@
 #include "tests/support/graph_make.h"
 #include "tests/support/program_run.h"
 
-// Two subgroups of one fragment by two, two fragments along K.
-#define PLANES(size, sub)                                                                          \
+// Two subgroups of one fragment by two, `deep` fragments along K.
+#define PLANES(size, sub, deep, ...)                                                               \
     {                                                                                              \
         .form = "planes", .local = 2 * (sub), .subgroup = (sub), .frag_m = (size),                 \
         .frag_n = (size), .frag_k = (size), .tile_m = 2 * (size), .tile_n = 2 * (size),            \
-        .tile_k = 2 * (size), .warp_m = (size), .warp_n = 2 * (size), .reg_m = 8, .reg_n = 2,      \
-        .vec = 4                                                                                   \
+        .tile_k = (deep) * (size), .warp_m = (size), .warp_n = 2 * (size), .reg_m = 8, .reg_n = 2, \
+        .vec = 4, __VA_ARGS__                                                                      \
     }
 
 static const struct Form {
     const char *target;
     Schedule schedule;
-} forms[] = {{"lavapipe-debian13", PLANES(8, 8)}, {"h200", PLANES(16, 32)}};
+} forms[] = {{"lavapipe-debian13", PLANES(8, 8, 2, .stages = 1)},
+             {"h200", PLANES(16, 32, 2, .stages = 1)},
+             {"h200", PLANES(16, 32, 1, .stages = 2, .unroll = 4)}};
 enum { FORMS = sizeof forms / sizeof forms[0] };
 
 static void check_sizes(Graph *g, const int64_t *sizes, unsigned count, double tolerance) {
@@ -69,10 +71,33 @@ static void transposed_operands(void **state) {
     check_sizes(g, sizes, 4, 1e-6);
 }
 
+// Rows and columns so long that many invocations share them.
+static void long_sums(void **state) {
+    (void)state;
+    static const char *const shapes[][2] = {{"[N, 1024] f32", "[17, 1024] f32"},
+                                            {"[N, 1100] f32", "[9, 1100] f32"}};
+    static const int64_t sizes[] = {1, 18};
+    for (unsigned i = 0; i < 2; i++) {
+        Graph *g = begin();
+        ValueId x = make_input(g, "x", shapes[i][0]), y = make_input(g, "y", shapes[i][1]);
+        NodeId fused = graph_begin_fused(g, "k", "contract", false);
+        finish(g, fused, contract(g, NULL, x, y));
+        check_sizes(g, sizes, 2, 3e-5); // of sums of up to 1,100 products
+    }
+    Graph *g = begin();
+    ValueId x = make_input(g, "x", "[1024, N] f32"), y = make_input(g, "y", "[1024, 20] f32");
+    NodeId fused = graph_begin_fused(g, "k", "contract", false);
+    ValueId xt = make_view(g, OP_TRANSPOSE, "a=0, b=1", x);
+    ValueId yt = make_view(g, OP_TRANSPOSE, "a=0, b=1", y);
+    finish(g, fused, contract(g, NULL, xt, yt));
+    check_sizes(g, sizes, 2, 3e-5);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(edges),
         cmocka_unit_test(transposed_operands),
+        cmocka_unit_test(long_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
