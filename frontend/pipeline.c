@@ -170,10 +170,15 @@ bool pipeline_load(Pipeline *pipeline, const char *path) {
 
 // ---- stages ----------------------------------------------------------------------------------
 
+static bool is_fast(const Pipeline *pipeline) {
+    return pipeline->options.math && strcmp(pipeline->options.math, "fast") == 0;
+}
+
 static bool run_passes(Pipeline *pipeline) {
     Graph *graph = pipeline->graph;
     pipeline->graph = NULL;
     pipeline->options.passes.target = &pipeline->target;
+    pipeline->options.passes.fast_math = is_fast(pipeline);
     pipeline->graph =
         pass_run_all(graph, &pipeline->options.passes, pipeline->diags, &pipeline->stopped);
     return pipeline->graph != NULL;
@@ -181,8 +186,7 @@ static bool run_passes(Pipeline *pipeline) {
 
 CompileOptions pipeline_compile_options(const Pipeline *pipeline) {
     return (CompileOptions){.strict_rounding = pipeline->options.passes.strict_rounding,
-                            .fast_math = pipeline->options.math &&
-                                         strcmp(pipeline->options.math, "fast") == 0,
+                            .fast_math = is_fast(pipeline),
                             .family = pipeline->options.family,
                             .schedule = pipeline->options.schedule,
                             .max_workspace = pipeline->options.passes.max_workspace};

@@ -137,6 +137,7 @@ static bool run_one(const PassInfo *pass, Graph **graph, PassOptions *options, D
     if (!options->target) target_builtin("portable", &portable);
     PassContext ctx = {.diags = diags,
                        .strict_rounding = options->strict_rounding,
+                       .fast_math = options->fast_math,
                        .target = options->target ? options->target : &portable,
                        .max_workspace = options->max_workspace,
                        .winograd = options->winograd ? options->winograd : winograd_modes[0]};

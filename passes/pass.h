@@ -12,6 +12,7 @@
 typedef struct PassContext {
     Diags *diags;
     bool strict_rounding;  // every op of the file rounds (--strict-rounding)
+    bool fast_math;        // f32 products may be made of f16 planes (--math=fast)
     const Target *target;  // never NULL; without rates nothing is changed for the sake of speed
     int64_t max_workspace; // bytes, of one copy in the arena
     const char *winograd;  // "auto", "off", "f2", "f4", "f6": the form of convolutions
@@ -49,7 +50,7 @@ typedef struct PassOptions {
     const char *print_before, *print_after; // "a,b" or "all" or NULL
     bool print_after_change;                // after each pass that changed the text
     bool verify_each;                       // pass_options sets it in debug builds
-    bool strict_rounding;
+    bool strict_rounding, fast_math;
     const Target *target;  // NULL: the portable one
     int64_t max_workspace; // bytes that one copy or split of a step may take in the arena
     const char *winograd;  // NULL: "auto"

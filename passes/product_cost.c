@@ -8,8 +8,9 @@ enum {
     COST_FEW_ALONG_N = 2, // times the time, without that form
     COST_TILE = 64,       // of the smallest products that still reach the rate
     COST_ROWS = 16,       // made at a time
-    // Tiles in which reading along N can be faster, where they fill the device. Smaller ones spend
-    // their time on other things.
+    COST_MOVE = 16,       // bytes of neighbours that are read together where lines are whole
+    // Tiles of fragments in which reading along N can be faster, where they fill the device.
+    // Smaller ones spend their time on other things.
     COST_LARGE_M = 128,
     COST_LARGE_N = 256
 };
@@ -37,6 +38,12 @@ double cost_dispatch(const Target *target) {
     return target->dispatch_time * 1e-3;
 }
 
+bool cost_has_fragments(const Target *target, DType dtype) {
+    for (uint32_t i = 0; i < target->fragments; i++)
+        if (target->fragment[i].ab == dtype) return true;
+    return false;
+}
+
 double cost_product(const Target *target, DimTable *dims, const ProductSize *size, bool along_k,
                     CostEnd end) {
     const ProductRate *rate = target_product(target, size->in);
@@ -46,9 +53,15 @@ double cost_product(const Target *target, DimTable *dims, const ProductSize *siz
     double memory = cost_move(target, batch * ((m + n) * k * in + m * n * out));
     if (m <= COST_FEW_ROWS) return memory * (along_k ? 1 : COST_FEW_ALONG_N);
     double rows = ceil(m / COST_ROWS) * COST_ROWS;
-    bool large = ceil(m / COST_LARGE_M) * ceil(n / COST_LARGE_N) * batch >= target->compute_units;
+    // Without fragments an operand along K is turned on its way into workgroup memory, whatever the
+    // tile.
+    bool large = !cost_has_fragments(target, size->in) ||
+                 ceil(m / COST_LARGE_M) * ceil(n / COST_LARGE_N) * batch >= target->compute_units;
     double reach = along_k ? rate->along_k : rate->along_n;
     if (!large && reach > rate->along_k) reach = rate->along_k;
+    int64_t line;
+    bool known = dim_is_const(dims, along_k ? size->k : size->n, &line);
+    if (known && line * (int64_t)in % COST_MOVE) reach = fmin(rate->along_k, rate->along_n);
     double products = 2 * batch * rows * n * k / reach * 1e-6;
     double tiles = ceil(m / COST_TILE) * ceil(n / COST_TILE) * batch;
     if (tiles < target->compute_units) products *= target->compute_units / tiles;

@@ -15,6 +15,8 @@ typedef enum CostEnd { COST_LEAST, COST_MOST, COST_ENDS } CostEnd;
 
 // Whether the target says how fast products of this dtype are.
 bool cost_is_known(const Target *target, DType dtype);
+// Whether the target has fragments of this dtype.
+bool cost_has_fragments(const Target *target, DType dtype);
 // A size to reckon with at this end of its bounds; at least 1.
 double cost_size(DimTable *dims, Dim size, CostEnd end);
 // The product alone, without its dispatch. along_k: the elements of the second operand lie along K.

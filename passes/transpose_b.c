@@ -102,6 +102,9 @@ static bool find_use(const Transposer *t, const Node *node, Use *use) {
     View view;
     *use = (Use){0};
     if (x->dtype != y->dtype || !cost_is_known(t->ctx->target, y->dtype)) return false;
+    // Planes are written in an order of their own.
+    if (t->ctx->fast_math && y->dtype == DT_F32 && cost_has_fragments(t->ctx->target, DT_F16))
+        return false;
     if (!graph_view(g, node->operand[1], &use->base, &view)) return false;
     const Type *base = &graph_value(g, use->base)->type;
     if (!find_sides(g, base, &view, batch, k, use->side)) return false;
