@@ -78,18 +78,18 @@ static void long_sums(void **state) {
                                             {"[N, 1100] f32", "[9, 1100] f32"}};
     static const int64_t sizes[] = {1, 18};
     for (unsigned i = 0; i < 2; i++) {
-        Graph *g = begin();
+        Graph *g = make_empty(1024);
         ValueId x = make_input(g, "x", shapes[i][0]), y = make_input(g, "y", shapes[i][1]);
         NodeId fused = graph_begin_fused(g, "k", "contract", false);
-        finish(g, fused, contract(g, NULL, x, y));
+        make_finish(g, fused, make_contract(g, NULL, x, y));
         check_sizes(g, sizes, 2, 3e-5); // of sums of up to 1,100 products
     }
-    Graph *g = begin();
+    Graph *g = make_empty(1024);
     ValueId x = make_input(g, "x", "[1024, N] f32"), y = make_input(g, "y", "[1024, 20] f32");
     NodeId fused = graph_begin_fused(g, "k", "contract", false);
     ValueId xt = make_view(g, OP_TRANSPOSE, "a=0, b=1", x);
     ValueId yt = make_view(g, OP_TRANSPOSE, "a=0, b=1", y);
-    finish(g, fused, contract(g, NULL, xt, yt));
+    make_finish(g, fused, make_contract(g, NULL, xt, yt));
     check_sizes(g, sizes, 2, 3e-5);
 }
 
