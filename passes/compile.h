@@ -41,6 +41,7 @@ typedef struct Candidate {
     double cost;
     const char *why; // what decides for or against it
     ScheduleGuard guard;
+    uint32_t others; // candidates with this guard that are not in the list, as this one is better
 } Candidate;
 typedef VEC(Candidate) CandidateList;
 

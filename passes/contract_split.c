@@ -14,20 +14,22 @@ static int64_t split_step(const Graph *g, const ContractShape *shape, const Sche
     return (int64_t)s->tile_k * (s->stages > 1 ? unroll : 1);
 }
 
-static Dim split_rows(const Graph *g, const ContractShape *shape, const Condition *condition,
-                      uint32_t conditions) {
-    Dim rows = shape->m;
+// A size under the conditions.
+static Dim split_bounded(const Graph *g, Dim size, const Condition *condition,
+                         uint32_t conditions) {
+    Dim least = size;
     for (uint32_t i = 0; i < conditions; i++)
-        if (condition[i].left == shape->m && condition[i].relation == DIM_LE)
-            rows = dim_min(g->dims, rows, condition[i].right);
-    return rows;
+        if (condition[i].left == size && condition[i].relation == DIM_LE)
+            least = dim_min(g->dims, least, condition[i].right);
+    return least;
 }
 
 ContractSplit contract_split(const Graph *g, const ContractShape *shape, const Schedule *s,
                              const Condition *condition, uint32_t conditions) {
     DimTable *dims = g->dims;
     ContractSplit out = {.parts = s->split_k > 1 ? s->split_k : 1, .bytes = DIM_NONE};
-    out.rows = split_rows(g, shape, condition, conditions), out.columns = shape->n;
+    out.rows = split_bounded(g, shape->m, condition, conditions);
+    out.columns = split_bounded(g, shape->n, condition, conditions);
     if (s->form && strcmp(s->form, "coop") == 0) {
         out.rows = dim_align_up(dims, out.rows, s->tile_m);
         out.columns = dim_align_up(dims, out.columns, s->tile_n);
@@ -36,7 +38,8 @@ ContractSplit contract_split(const Graph *g, const ContractShape *shape, const S
     if (out.parts == 1 || step < 1) return out;
     Dim trips = dim_ceil_div(dims, shape->k, dim_const(dims, step * out.parts));
     out.chunk = dim_mul(dims, trips, dim_const(dims, step));
-    Dim cells = dim_mul(dims, dim_mul(dims, out.rows, out.columns), shape->batch);
+    Dim batch = split_bounded(g, shape->batch, condition, conditions);
+    Dim cells = dim_mul(dims, dim_mul(dims, out.rows, out.columns), batch);
     out.bytes = dim_mul(dims, cells, dim_const(dims, 4 * (int64_t)out.parts));
     return out;
 }

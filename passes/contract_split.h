@@ -15,6 +15,6 @@ typedef struct ContractSplit {
     Dim bytes;         // of workspace; DIM_NONE where parts is 1
 } ContractSplit;
 
-// For a schedule under conditions that bound M or not.
+// For a schedule under conditions, which may bound M, N or the batch.
 ContractSplit contract_split(const Graph *g, const ContractShape *shape, const Schedule *schedule,
                              const Condition *condition, uint32_t conditions);

@@ -63,6 +63,10 @@ double coop_step_bytes(const CoopShape *shape, const Schedule *s) {
     return cost_side_bytes(&shape->x, s) + cost_side_bytes(&shape->y, s);
 }
 
+static double cost_power(double x) { // to the 4.5th
+    return x * x * x * x * sqrt(x);
+}
+
 static double cost_step(const CoopShape *shape, const Schedule *s, double together) {
     double size = dtype_bytes(shape->ab), warps = (double)s->local / s->subgroup;
     double products = (double)s->tile_m * s->tile_n * s->tile_k * size / 2 / COST_RATE;
@@ -76,14 +80,15 @@ static double cost_step(const CoopShape *shape, const Schedule *s, double togeth
                    cost_others * (together - 1) * bytes;
     if (carried) alone += cost_fragments * reads;
     double busy = together * (products + reads);
-    return pow(pow(busy, 4.5) + pow(alone, 4.5) + pow(together * bytes, 4.5), 1 / 4.5);
+    return pow(cost_power(busy) + cost_power(alone) + cost_power(together * bytes), 1 / 4.5);
 }
 
 static double cost_together(const CoopShape *shape, const Schedule *s, unsigned registers) {
     double by_file = floor((double)COST_FILE / (registers * s->local));
     double by_shared = floor((double)COST_SHARED / (coop_shared_bytes(shape, s) + 1024));
     double by_number = floor((double)COST_INVOCATIONS / s->local);
-    return fmax(1, fmin(by_file, fmin(by_shared, by_number)));
+    double most = fmin(by_file, fmin(by_shared, by_number));
+    return fmax(1, fmin(most, COOP_TOGETHER_MAX));
 }
 
 static double cost_parts(const Schedule *s) {
@@ -95,18 +100,36 @@ double coop_steps(const Schedule *s, double k) {
     return ceil(k / (cost_parts(s) * span)) * span / s->tile_k;
 }
 
-bool coop_cost(const CoopShape *shape, const Schedule *s, CoopSizes size, double units,
-               CoopCost *out) {
-    out->registers = cost_registers(shape, s);
+bool coop_pace(const CoopShape *shape, const Schedule *s, CoopPace *out) {
+    *out = (CoopPace){.shape = shape, .registers = cost_registers(shape, s)};
     if (out->registers > COST_REGISTERS) return false;
+    out->together = cost_together(shape, s, out->registers);
+    return true;
+}
+
+static double cost_pace(CoopPace *pace, const Schedule *s, double together) {
+    double *step = &pace->step[s->stagger > 1][(int)together];
+    if (*step <= 0) *step = cost_step(pace->shape, s, together);
+    return *step;
+}
+
+void coop_cost_at(CoopPace *pace, const Schedule *s, CoopSizes size, double units, CoopCost *out) {
+    *out = (CoopCost){.registers = pace->registers};
     out->groups = ceil(size.m / s->tile_m) * ceil(size.n / s->tile_n) * size.batch * cost_parts(s);
-    double together = cost_together(shape, s, out->registers), steps = coop_steps(s, size.k);
+    double together = pace->together, steps = coop_steps(s, size.k);
     double each = ceil(out->groups / units), rounds = floor(each / together);
     double rest = each - rounds * together;
     double start = COST_START + (s->stages > 1 ? COST_FILL : 0);
-    out->cycles = rounds * (start + steps * cost_step(shape, s, together));
-    if (rest > 0) out->cycles += start + steps * cost_step(shape, s, rest);
+    if (rounds > 0) out->cycles = rounds * (start + steps * cost_pace(pace, s, together));
+    if (rest > 0) out->cycles += start + steps * cost_pace(pace, s, rest);
     out->together = fmin(together, each);
+}
+
+bool coop_cost(const CoopShape *shape, const Schedule *s, CoopSizes size, double units,
+               CoopCost *out) {
+    CoopPace pace;
+    if (!coop_pace(shape, s, &pace)) return false;
+    coop_cost_at(&pace, s, size, units, out);
     return true;
 }
 

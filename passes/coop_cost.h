@@ -15,9 +15,23 @@ typedef struct CoopCost {
     unsigned registers;
 } CoopCost;
 
+enum { COOP_TOGETHER_MAX = 32 };
+
+// What schedules that differ only in parts of K have in common, whatever the sizes.
+typedef struct CoopPace {
+    const CoopShape *shape;
+    unsigned registers;
+    double together;
+    double step[2]
+               [COOP_TOGETHER_MAX + 1]; // by staggered and workgroups on a unit; 0: not asked yet
+} CoopPace;
+
 // Steps of one workgroup.
 double coop_steps(const Schedule *s, double k);
 // False where the registers do not suffice.
+bool coop_pace(const CoopShape *shape, const Schedule *s, CoopPace *out);
+void coop_cost_at(CoopPace *pace, const Schedule *s, CoopSizes size, double units, CoopCost *out);
+// Both.
 bool coop_cost(const CoopShape *shape, const Schedule *s, CoopSizes size, double units,
                CoopCost *out);
 // Bytes of both operands moved by a workgroup in a step, with the work of addresses in the same

@@ -132,7 +132,7 @@ static const Candidate *schedule_best(const CandidateList *list, const ScheduleG
     *count = 0;
     for (uint32_t i = 0; i < list->len; i++) {
         if (!guard_equal(&list->at[i].guard, guard)) continue;
-        ++*count;
+        *count += 1 + list->at[i].others;
         if (!best || list->at[i].cost < best->cost) best = &list->at[i];
     }
     return best;

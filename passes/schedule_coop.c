@@ -1,23 +1,10 @@
 // Candidates of form "coop" of family "contract": workgroup and subgroup tiles of fragments, one or
 // two stages of workgroup memory. Their cost (coop_cost.h) is cycles of one compute unit, in the
 // same measure as that of form "simt".
-#include "passes/coop_cost.h"
-#include "passes/schedule.h"
+#include "passes/schedule_coop.h"
 
 #include <math.h>
 #include <string.h>
-
-typedef struct CoopSite {
-    ScheduleSite *site;
-    CoopShape shape;
-    CoopSizes usual, largest; // sizes to reckon with
-    FragmentShape fragment;
-    Condition condition[CONDITIONS_MAX]; // under which the candidates are legal
-    uint32_t conditions;
-    TargetFeatures features; // that they need
-    double least;            // of the costs so far, 0: none yet
-    bool bounded;            // the result's size is, so that K may be split
-} CoopSite;
 
 static TargetFeatures coop_features(const CoopSite *c) {
     TargetFeatures need = schedule_fragment_features(c->site, c->shape.ab);
@@ -41,100 +28,33 @@ static bool coop_fragment(CoopSite *c) {
     return most > 0;
 }
 
-// Whether a candidate of this cost needs a reason.
-static bool coop_needs_reason(const CoopSite *c, double cost) {
-    return c->site->listed || c->least == 0 || cost < c->least;
-}
-
-static void coop_add(CoopSite *c, const Schedule *s, double cost, const char *why) {
-    ScheduleSite *site = c->site;
+// A device of unknown units: products, and moves that they must pay for.
+static void coop_on_any(CoopSite *c, const Schedule *s) {
+    CoopSizes usual = c->usual;
+    double steps = coop_steps(s, usual.k), cells = usual.m * usual.n * usual.batch;
+    double groups = ceil(usual.m / s->tile_m) * ceil(usual.n / s->tile_n) * usual.batch;
+    double products = groups * s->tile_m * s->tile_n * steps * s->tile_k;
     uint32_t shared = coop_shared_bytes(&c->shape, s);
-    Candidate candidate = {.schedule = *s, .cost = cost, .why = why};
+    Candidate candidate = {.schedule = *s};
+    candidate.cost =
+        products / 64 + groups * (50 + steps * (20 + coop_step_bytes(&c->shape, s) / 32));
     candidate.guard = (ScheduleGuard){.features = c->features,
                                       .shared_bytes = shared > 32768 ? shared : 0,
                                       .fragment = c->fragment,
                                       .conditions = c->conditions};
     memcpy(candidate.guard.condition, c->condition, sizeof c->condition);
-    bool better = c->least == 0 || cost < c->least;
-    if (schedule_add_guarded(site, candidate) && better) c->least = cost;
-}
-
-static unsigned coop_parts(const Schedule *s) {
-    return s->split_k > 1 ? s->split_k : 1;
-}
-
-static double coop_groups(CoopSizes size, const Schedule *s) {
-    return ceil(size.m / s->tile_m) * ceil(size.n / s->tile_n) * size.batch;
-}
-
-static double coop_cells(CoopSizes size) {
-    return size.m * size.n * size.batch;
-}
-
-static double coop_work(CoopSizes size) {
-    return coop_cells(size) * size.k;
-}
-
-// With what memory and the sums of parts take.
-static bool coop_cycles(const CoopSite *c, const Schedule *s, CoopSizes size, CoopCost *out) {
-    double units = c->site->target->compute_units;
-    if (!coop_cost(&c->shape, s, size, units, out)) return false;
-    double bytes = (size.m + size.n) * size.k * size.batch * dtype_bytes(c->shape.ab);
-    out->cycles =
-        schedule_behind_memory(out->cycles, bytes / schedule_memory_rate(c->site) / units);
-    out->cycles += schedule_split_cost(c->site, coop_cells(size), coop_parts(s));
-    return true;
-}
-
-// One schedule serves all sizes: the middle of what it costs at usual ones and, with as much work,
-// at the largest.
-static void coop_on_device(CoopSite *c, Schedule s) {
-    double units = c->site->target->compute_units;
-    CoopCost usual, largest;
-    s.stagger = coop_stagger(c->site->dims, &c->shape, &s, c->usual.k);
-    if (!coop_cycles(c, &s, c->usual, &usual)) return;
-    if (coop_work(c->usual) == coop_work(c->largest))
-        largest = usual;
-    else if (!coop_cycles(c, &s, c->largest, &largest))
-        return;
-    double share = coop_work(c->usual) / coop_work(c->largest);
-    double cost = sqrt(usual.cycles * share * largest.cycles);
-    s.raster = coop_raster(&largest, &s, c->largest, units);
-    double size = dtype_bytes(c->shape.ab), ideal = coop_work(c->usual) / units * size / 2;
-    const char *why = NULL;
-    if (coop_needs_reason(c, cost))
-        why =
-            arena_printf(c->site->arena,
-                         "%.0f products a cycle of each of %.0f units: %.0f workgroups, %.0f at a "
-                         "time on a unit, %u registers, %u bytes shared%s",
-                         ideal * 2 / size / usual.cycles, units, usual.groups, usual.together,
-                         usual.registers, coop_shared_bytes(&c->shape, &s),
-                         schedule_split_why(c->site, coop_groups(c->usual, &s), s.split_k));
-    coop_add(c, &s, cost, why);
-}
-
-// A device of unknown units: products, and moves that they must pay for.
-static void coop_on_any(CoopSite *c, const Schedule *s) {
-    double steps = coop_steps(s, c->usual.k), groups = coop_groups(c->usual, s);
-    double products = groups * s->tile_m * s->tile_n * steps * s->tile_k;
-    double cost = products / 64 + groups * (50 + steps * (20 + coop_step_bytes(&c->shape, s) / 32));
-    const char *why = NULL;
-    if (coop_needs_reason(c, cost))
-        why = arena_printf(c->site->arena, "%.4g of %.4g products are wanted ones",
-                           coop_work(c->usual), products);
-    coop_add(c, s, cost, why);
+    if (c->site->listed || c->least == 0 || candidate.cost < c->least)
+        candidate.why = arena_printf(c->site->arena, "%.4g of %.4g products are wanted ones",
+                                     cells * usual.k, products);
+    if (schedule_add_guarded(c->site, candidate)) c->least = candidate.cost;
 }
 
 static void coop_candidate(CoopSite *c, Schedule s) {
     if (coop_refuses(&c->shape, &s, c->site->target)) return;
-    if (!c->site->target->compute_units) {
+    if (c->site->target->compute_units)
+        coop_try(c, s);
+    else
         coop_on_any(c, &s);
-        return;
-    }
-    double groups = coop_groups(c->usual, &s), steps = coop_steps(&s, c->usual.k);
-    coop_on_device(c, s);
-    for (s.split_k = 2; s.split_k <= 16 && 4 * s.split_k <= steps; s.split_k *= 2)
-        if (c->bounded && schedule_split_pays(c->site, groups, s.split_k)) coop_on_device(c, s);
 }
 
 // Steps that go round the loop together: as many as divide K for certain.
@@ -197,41 +117,12 @@ static void coop_when_whole(const CoopSite *any, Graph *g, NodeId fused) {
     DimScope *scope = plan_assume(c.site->dims, c.condition, c.conditions);
     bool better = coop_shape(g, fused, &c.shape) && c.shape.x.vector && c.shape.y.vector;
     c.features = coop_features(&c);
-    if (better) coop_tiles(&c);
+    if (better) {
+        coop_points(&c, false);
+        coop_tiles(&c);
+        coop_choose(&c);
+    }
     dim_scope_end(c.site->dims, scope);
-}
-
-// Few rows of a symbolic M, as in decoding, get a form of their own: small tiles, K split.
-static void coop_when_few(const CoopSite *any, int64_t rows) {
-    CoopSite c = *any;
-    DimTable *dims = c.site->dims;
-    const ContractShape *shape = &any->shape.contract;
-    Dim most = dim_const(dims, rows);
-    if (!schedule_split_pays(c.site, 1, 2) || !any->shape.x.vector || !any->shape.y.vector ||
-        !schedule_recorded(c.site, shape->m) ||
-        dim_prove(dims, shape->m, DIM_LE, most) != PROOF_UNKNOWN)
-        return;
-    c.condition[0] = (Condition){shape->m, most, DIM_LE};
-    c.conditions = 1, c.usual.m = c.largest.m = (double)rows;
-    c.bounded = dim_is_const(dims, shape->n, NULL) && dim_is_const(dims, shape->batch, NULL);
-    coop_tiles(&c);
-}
-
-// Many rows of a symbolic M, as in prefilling, get a form of their own: large tiles. The form for
-// all sizes need not care for them then.
-static void coop_when_many(CoopSite *any, int64_t rows) {
-    CoopSite c = *any;
-    DimTable *dims = c.site->dims;
-    Dim m = any->shape.contract.m, least = dim_const(dims, rows);
-    if (!c.site->target->compute_units || !any->shape.x.vector || !any->shape.y.vector ||
-        any->largest.m < 2.0 * (double)rows || !schedule_recorded(c.site, m) ||
-        dim_prove(dims, m, DIM_GE, least) != PROOF_UNKNOWN)
-        return;
-    c.condition[0] = (Condition){m, least, DIM_GE};
-    c.conditions = 1, c.usual.m = sqrt((double)rows * any->largest.m);
-    coop_tiles(&c);
-    any->largest.m = (double)rows;
-    any->usual.m = fmin(any->usual.m, any->largest.m);
 }
 
 void schedule_coop(ScheduleSite *site) {
@@ -245,16 +136,8 @@ void schedule_coop(ScheduleSite *site) {
     if (!coop_shape(g, fused, &c.shape) || !coop_fragment(&c)) return;
     c.features = coop_features(&c);
     if ((target->features & c.features) != c.features) return;
-    const ContractShape *shape = &c.shape.contract;
-    c.usual = (CoopSizes){schedule_size(site, shape->batch), schedule_size(site, shape->m),
-                          schedule_size(site, shape->n), schedule_size(site, shape->k)};
-    c.largest = (CoopSizes){schedule_largest(site, shape->batch), schedule_largest(site, shape->m),
-                            schedule_largest(site, shape->n), c.usual.k};
-    c.bounded = dim_is_const(site->dims, shape->m, NULL) &&
-                dim_is_const(site->dims, shape->n, NULL) &&
-                dim_is_const(site->dims, shape->batch, NULL);
-    coop_when_few(&c, 16);
-    coop_when_many(&c, 256);
     coop_when_whole(&c, g, fused);
+    coop_points(&c, target->compute_units && c.shape.x.vector && c.shape.y.vector);
     coop_tiles(&c);
+    coop_choose(&c);
 }

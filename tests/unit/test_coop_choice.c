@@ -42,28 +42,57 @@ static void choices_run(void **state) {
     }
 }
 
-// Few, some and many rows of a symbolic M are made by tiles of their own.
+// Few, some and many rows of a symbolic M are made by tiles of their own, each up to so many rows,
+// and K may be split for each: in workspace as large as the rows at hand need.
 static void rows_choose(void **state) {
     (void)state;
-    static const int64_t some[] = {16, 40, 256};
+    static const int64_t one = 1, all = 1024;
     Graph *g = make_empty(1024);
     dim_set_source(g->dims, 0, DIM_FROM_INPUT);
-    ValueId x = make_input(g, "x", "[N, 256] f16"), y = make_input(g, "y", "[72, 256] f16");
+    ValueId x = make_input(g, "x", "[N, 4096] f16"), y = make_input(g, "y", "[520, 4096] f16");
     NodeId fused = graph_begin_fused(g, "k", "contract", false);
     make_finish(g, fused, make_contract(g, "dtype=f32", x, y));
+    Target target;
+    assert_true(target_builtin("h200", &target));
+    CompileOptions options = {.max_workspace = 1 << 28};
+    Plan *plan;
+    assert_true(plan_build(g, &target, &options, NULL, &plan));
+    const PlanStep *step = &plan->run.at[0];
+    uint32_t ranges = 0, first = 0, last = 0;
+    int64_t top = 0;
+    for (uint32_t i = 0; i < step->alternatives.len; i++) {
+        const Alternative *a = &step->alternatives.at[i];
+        int64_t most = INT64_MAX, least, whole;
+        if (!a->fragment.m) continue;
+        if (a->conditions) {
+            assert_int_equal(a->condition[0].relation, DIM_LE);
+            assert_true(dim_is_const(g->dims, a->condition[0].right, &most));
+        }
+        assert_true(most > top && a->schedule.split_k > 1);
+        assert_true(dim_eval(g->dims, a->workspace, &one, &least));
+        assert_true(dim_eval(g->dims, a->workspace, &all, &whole));
+        assert_true(least < whole && whole <= options.max_workspace);
+        top = most, last = a->schedule.tile_m * a->schedule.tile_n;
+        if (!ranges++) first = last;
+    }
+    assert_true(ranges > 2 && top == INT64_MAX && last > first);
+    graph_destroy(g);
+}
+
+// The same, run: parts of K of tiles that are not full.
+static void rows_split(void **state) {
+    (void)state;
+    static const int64_t some[] = {7, 40, 65};
+    Graph *g = make_empty(1024);
+    dim_set_source(g->dims, 0, DIM_FROM_INPUT);
+    ValueId x = make_input(g, "x", "[N, 1024] f16"), y = make_input(g, "y", "[72, 1024] f16");
+    NodeId fused = graph_begin_fused(g, "k", "contract", false);
+    ValueId sum = make_contract(g, "dtype=f32", x, y);
+    make_finish(g, fused, make_op(g, OP_RELU, "r", NULL, sum, 0, 0));
     for (unsigned n = 0; n < 3; n++) {
         ProgramCheck run = {.target = "h200", .symbols = &some[n], .tolerance = 1e-5, .scale = 1};
         const PlanStep *step = &program_check(g, &run)->plan->run.at[0];
-        uint32_t many = 0, all = 0;
-        for (uint32_t a = 0; a < step->alternatives.len; a++) {
-            const Alternative *one = &step->alternatives.at[a];
-            if (!one->fragment.m) continue;
-            if (!one->conditions)
-                all = one->schedule.tile_m * one->schedule.tile_n;
-            else if (one->condition[0].relation == DIM_GE)
-                many = one->schedule.tile_m * one->schedule.tile_n;
-        }
-        assert_true(many > 0 && all > 0 && many >= all);
+        assert_true(step->alternatives.at[step->alternatives.len - 2].schedule.split_k > 1);
     }
     graph_destroy(g);
 }
@@ -219,7 +248,7 @@ static void refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(choices),     cmocka_unit_test(choices_run), cmocka_unit_test(multiples),
-        cmocka_unit_test(rows_choose), cmocka_unit_test(refusals),
+        cmocka_unit_test(rows_choose), cmocka_unit_test(rows_split),  cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
