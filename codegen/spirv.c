@@ -314,6 +314,10 @@ static void emit_selected(SpirvEmit *e, KVal value, const Select *select) {
         emit_builtin(e, value, select);
         return;
     }
+    if (instr->op == K_SUBGROUP_OR && instr->type.kind == KT_BOOL) {
+        emit_subgroup(e, value, SpvOpGroupNonUniformAny, SpvCapabilityGroupNonUniformVote);
+        return;
+    }
     if (select->form == SELECT_REDUCE) {
         emit_subgroup(e, value, op, SpvCapabilityGroupNonUniformArithmetic);
         return;

@@ -230,7 +230,8 @@ static uint32_t needs_of_op(KOp op) {
     case K_SUBGROUP_FMAX:
     case K_SUBGROUP_IADD:
     case K_SUBGROUP_SMIN:
-    case K_SUBGROUP_SMAX: return K_NEED_SUBGROUP_BASIC | K_NEED_SUBGROUP_ARITHMETIC;
+    case K_SUBGROUP_SMAX:
+    case K_SUBGROUP_OR: return K_NEED_SUBGROUP_BASIC | K_NEED_SUBGROUP_ARITHMETIC;
     default: return 0;
     }
 }

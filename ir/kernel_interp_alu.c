@@ -79,6 +79,7 @@ static KCell combine(KOp op, KCell x, KCell y) {
     case K_SUBGROUP_IADD: return (KCell){.u = x.u + y.u};
     case K_SUBGROUP_SMIN: return (KCell){.i = x.i < y.i ? x.i : y.i};
     case K_SUBGROUP_SMAX: return (KCell){.i = x.i > y.i ? x.i : y.i};
+    case K_SUBGROUP_OR: return (KCell){.u = x.u | y.u};
     default: return x; // BROADCAST_FIRST
     }
 }

@@ -451,7 +451,8 @@ static uint8_t level_of(const Verify *v, KVal value) {
     case K_SUBGROUP_FMAX:
     case K_SUBGROUP_IADD:
     case K_SUBGROUP_SMIN:
-    case K_SUBGROUP_SMAX: return SAME_IN_SUBGROUP;
+    case K_SUBGROUP_SMAX:
+    case K_SUBGROUP_OR: return SAME_IN_SUBGROUP;
     case K_BROADCAST_FIRST: return operands > SAME_IN_SUBGROUP ? SAME_IN_SUBGROUP : operands;
     case K_FRAG_LENGTH: return SAME_IN_WORKGROUP;
     case K_FRAG_FILL:

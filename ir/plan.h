@@ -38,9 +38,8 @@ typedef struct Placement {
 //   ahead          steps that loads run ahead of their stores to shared memory (0: one)
 //   raster         rows of tiles gone through together, column by column (0 and 1: row by row)
 //   slices         subgroups that share a part of the tile: each multiplies its slice of every
-//   step's
-//                  K, and their sums meet in shared memory (0 and 1: one)
-//   lazy           attention: 1 sums shrink only where a maximum moved
+//                  step's K, and their sums meet in shared memory (0 and 1: one)
+//   lazy           attention: 1 sums shrink only where a maximum moved, 2 where it moved far
 //   apart          attention: 1 tiles with keys that some row must not see have a loop of their own
 //   stagger        places along K at which neighbouring tiles begin (0 and 1: all at its start)
 //   keep           row family: 1 registers hold the row between phases, 2 and what later phases

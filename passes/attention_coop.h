@@ -8,7 +8,8 @@
 //
 // stages: 1 keys and values of a tile are stored together; 2 values while the scores are made, keys
 // while they are used, so that each wait is for a half; 3 as 2, and the next tile's scores are
-// under way while this one's softmax is made. lazy: 1 sums shrink only where a maximum has moved.
+// under way while this one's softmax is made. lazy: 1 sums shrink only where a maximum has moved,
+// 2 only where it has moved so far that weights beside the old one would be large.
 // apart: 1 tiles that all rows see whole have a loop without tests; those before and after, others.
 // unroll: 1 the loops are not to be unrolled; 0 that is left to the device's compiler.
 #pragma once

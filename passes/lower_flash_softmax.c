@@ -5,6 +5,7 @@
 #include <math.h>
 
 static const double log2_e = 1.4426950408889634;
+enum { FLASH_ROOM = 8 }; // weights of up to 2^8 lose nothing, in f16 either
 
 // One lane's scores of a tile, [down][chunks][components].
 typedef struct Scores {
@@ -177,52 +178,64 @@ static void shrink_sums(Flash *f, const KVal *shrink, FlashState *state) {
         }
 }
 
-// Only where the maximum of some row of the subgroup has moved, which is soon rare.
-static void shrink_moved(Flash *f, KVal moved, const KVal *shrink, FlashState *state) {
+// The largest score of each slot among this lane's.
+static void own_maxima(Flash *f, const Scores *x, KVal *largest) {
     KBuilder *b = f->l->b;
-    unsigned sums = f->down * f->across, count = sums + f->slots;
-    KVal before[FLASH_FRAGMENTS_MAX + FLASH_SLOTS_MAX],
-        after[FLASH_FRAGMENTS_MAX + FLASH_SLOTS_MAX];
-    FlashState small = *state;
-    KVal one = k_i32(b, 1), zero = k_i32(b, 0);
-    KVal any = k_subgroup_smax(b, k_select(b, moved, one, zero));
-    k_if_begin(b, k_ine(b, any, zero));
-    shrink_sums(f, shrink, &small);
-    for (unsigned i = 0; i < count; i++) {
-        before[i] = i < sums ? state->sum[i] : state->weight[i - sums];
-        after[i] = i < sums ? small.sum[i] : small.weight[i - sums];
-    }
-    k_else(b, count, after);
-    k_if_end(b, count, before, after);
-    for (unsigned i = 0; i < count; i++) {
-        KVal *to = i < sums ? &state->sum[i] : &state->weight[i - sums];
-        *to = after[i];
+    KVal *score = arena_alloc(f->l->arena, x->count * sizeof *score);
+    for (unsigned r = 0; r < f->slots; r++) {
+        unsigned count = 0;
+        for (unsigned i = 0; i < x->count; i++)
+            if (score_slot(f, i) == r) score[count++] = x->at[i];
+        for (; count > 1; count = (count + 1) / 2) // in pairs: a chain would be waited for
+            for (unsigned i = 0; 2 * i < count; i++)
+                score[i] =
+                    2 * i + 1 < count ? k_fmax(b, score[2 * i], score[2 * i + 1]) : score[2 * i];
+        largest[r] = x->plain ? k_fmul(b, score[0], k_f32(b, x->scale)) : score[0];
     }
 }
 
-// The new maxima; *shrink: what sums so far are worth beside them.
-static void move_bases(Flash *f, const Scores *x, bool cut, FlashState *state) {
+// The rows' maxima become the bases of what is summed; sums so far shrink accordingly.
+static void move_bases(Flash *f, const KVal *largest, bool cut, FlashState *state) {
     KBuilder *b = f->l->b;
-    KVal largest[FLASH_SLOTS_MAX] = {0}, shrink[FLASH_SLOTS_MAX], moved = 0;
-    KVal none = k_f32(b, -INFINITY);
-    for (unsigned i = 0; i < x->count; i++) {
-        KVal *own = &largest[score_slot(f, i)];
-        *own = *own ? k_fmax(b, *own, x->at[i]) : x->at[i];
-    }
+    KVal shrink[FLASH_SLOTS_MAX], none = k_f32(b, -INFINITY);
     for (unsigned r = 0; r < f->slots; r++) {
         KVal row = flash_across(f, largest[r], k_fmax);
-        if (x->plain) row = k_fmul(b, row, k_f32(b, x->scale));
-        KVal base = k_fmax(b, state->base[r], row), higher = k_flt(b, state->base[r], base);
-        moved = moved ? k_or(b, moved, higher) : higher;
-        KVal from = base;
+        KVal base = k_fmax(b, state->base[r], row), from = base;
         if (cut) from = k_select(b, k_feq(b, base, none), k_f32(b, 0), base);
         shrink[r] = k_exp2(b, k_fsub(b, state->base[r], from));
         state->base[r] = base;
     }
-    if (f->s->lazy)
-        shrink_moved(f, moved, shrink, state);
-    else
-        shrink_sums(f, shrink, state);
+    shrink_sums(f, shrink, state);
+}
+
+static unsigned state_values(const Flash *f, FlashState *state, KVal **at) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < f->down * f->across; i++) at[count++] = &state->sum[i];
+    for (unsigned r = 0; r < f->slots; r++) at[count++] = &state->base[r];
+    for (unsigned r = 0; r < f->slots; r++) at[count++] = &state->weight[r];
+    return count;
+}
+
+// Only where some row of the subgroup has a score above its base by more than what weights may grow
+// to: which lanes share a row matters only then.
+static void move_bases_late(Flash *f, const KVal *largest, bool cut, FlashState *state) {
+    enum { VALUES = FLASH_FRAGMENTS_MAX + 2 * FLASH_SLOTS_MAX };
+    KBuilder *b = f->l->b;
+    KVal moved = 0, before[VALUES], after[VALUES], *value[VALUES], *next[VALUES];
+    KVal room = k_f32(b, f->s->lazy > 1 ? FLASH_ROOM : 0);
+    FlashState small = *state;
+    for (unsigned r = 0; r < f->slots; r++) {
+        KVal higher = k_flt(b, k_fadd(b, state->base[r], room), largest[r]);
+        moved = moved ? k_or(b, moved, higher) : higher;
+    }
+    unsigned count = state_values(f, state, value);
+    (void)state_values(f, &small, next);
+    k_if_begin(b, k_subgroup_or(b, moved));
+    move_bases(f, largest, cut, &small);
+    for (unsigned i = 0; i < count; i++) before[i] = *value[i], after[i] = *next[i];
+    k_else(b, count, after);
+    k_if_end(b, count, before, after);
+    for (unsigned i = 0; i < count; i++) *value[i] = after[i];
 }
 
 static void make_weights(Flash *f, const Scores *x, bool cut, FlashState *state, KVal *weight) {
@@ -248,11 +261,16 @@ static void make_weights(Flash *f, const Scores *x, bool cut, FlashState *state,
 
 void flash_softmax(Flash *f, KVal first_key, const KVal *score, const KVal *mask, FlashState *state,
                    KVal *weight) {
+    KVal largest[FLASH_SLOTS_MAX];
     Scores x = take_scores(f, score);
     if (!x.plain || mask) finish_scores(f, &x, mask);
     KVal cut = f->seen ? 0 : tile_is_cut(f, first_key);
     if (cut) cut_scores(f, &x, first_key, cut);
     bool may_be_none = cut || attention_has_mask(f->a);
-    move_bases(f, &x, may_be_none, state);
+    own_maxima(f, &x, largest);
+    if (f->s->lazy)
+        move_bases_late(f, largest, may_be_none, state);
+    else
+        move_bases(f, largest, may_be_none, state);
     make_weights(f, &x, may_be_none, state, weight);
 }

@@ -10,6 +10,7 @@
 #include "passes/schedule.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
     FLASH_RATE = 1160,     // multiply-adds of 16-bit fragments a cycle
@@ -24,7 +25,8 @@ enum {
     FLASH_START = 4000,    // of a workgroup
     FLASH_REGISTERS = 250, // of an invocation
     FLASH_FILE = 65536,    // registers of a unit
-    FLASH_SHARED = 228 * 1024
+    FLASH_SHARED = 228 * 1024,
+    FLASH_MANY = 64 // rows for each unit, from which on they are many
 };
 
 typedef struct FlashSite {
@@ -32,7 +34,10 @@ typedef struct FlashSite {
     FlashShape shape;
     FragmentShape fragment;
     double heads, rows, keys;
-    bool cut; // by causal masks or a window
+    double window;          // 0: none
+    bool causal, cut;       // cut: some rows do not see some keys
+    Condition condition[1]; // under which the candidates are for these sizes
+    uint32_t conditions;
 } FlashSite;
 
 static unsigned flash_registers(const FlashSite *f, const Schedule *s) {
@@ -56,6 +61,15 @@ static double flash_tile_cost(const FlashSite *f, const Schedule *s) {
            bytes / FLASH_BYTES + warps * (FLASH_SUBGROUP + sums * each);
 }
 
+// Tiles of keys that a workgroup goes through, on average.
+static double flash_tiles(const FlashSite *f, const Schedule *s) {
+    double keys = f->keys;
+    if (!f->cut) return ceil(keys / s->tile_n);
+    if (f->causal) keys -= fmin(f->rows, keys) / 2;
+    if (f->window > 0) keys = fmin(keys, f->window * (f->causal ? 1 : 2) + s->tile_m);
+    return keys / s->tile_n + 1;
+}
+
 static void flash_candidate(FlashSite *f, Schedule s) {
     ScheduleSite *site = f->site;
     unsigned registers = flash_registers(f, &s);
@@ -65,8 +79,7 @@ static void flash_candidate(FlashSite *f, Schedule s) {
     double together = fmin(floor((double)FLASH_FILE / (registers * s.local)),
                            floor(FLASH_SHARED / (shared + 1024)));
     if (together < 1) together = 1;
-    double tiles = ceil(f->keys / s.tile_n), groups = f->heads * ceil(f->rows / s.tile_m);
-    if (f->cut) tiles = 0.5 * tiles + 1;
+    double tiles = flash_tiles(f, &s), groups = f->heads * ceil(f->rows / s.tile_m);
     double units = site->target->compute_units;
     if (!units) units = together = 1; // one at a time, as far as is known
     double each = ceil(groups / units), busy = flash_tile_cost(f, &s);
@@ -88,7 +101,9 @@ static void flash_candidate(FlashSite *f, Schedule s) {
     if ((site->target->features & need) != need) return;
     candidate.guard = (ScheduleGuard){.features = need,
                                       .shared_bytes = shared > 32768 ? (uint32_t)shared : 0,
-                                      .fragment = f->fragment};
+                                      .fragment = f->fragment,
+                                      .conditions = f->conditions};
+    memcpy(candidate.guard.condition, f->condition, sizeof f->condition);
     schedule_add_guarded(site, candidate);
 }
 
@@ -108,6 +123,54 @@ static bool flash_fragment(FlashSite *f) {
     return false;
 }
 
+// Reckons with so many rows in all: by the open one of heads and rows, heads first.
+static void flash_resize(FlashSite *f, double rows) {
+    const AttentionShape *a = &f->shape.attention;
+    double by = rows / (f->heads * f->rows);
+    if (dim_is_const(f->site->dims, a->heads, NULL))
+        f->rows = fmax(1, floor(f->rows * by));
+    else
+        f->heads = fmax(1, floor(f->heads * by));
+}
+
+static void flash_candidates(FlashSite *f) {
+    Schedule s = {.form = "coop",
+                  .subgroup = fragment_layout_lanes(f->shape.layout),
+                  .frag_m = f->fragment.m,
+                  .frag_n = f->fragment.n,
+                  .frag_k = f->fragment.k};
+    for (uint32_t down = 1; down <= 2; down++)
+        for (uint32_t warps = 1; warps <= 8; warps *= 2)
+            for (uint32_t keys = 32; keys <= 64; keys *= 2)
+                for (uint32_t stages = 1; stages <= 3; stages++)
+                    for (uint32_t lazy = 0; lazy <= 1; lazy++) {
+                        s.warp_m = down * s.frag_m, s.tile_m = warps * s.warp_m;
+                        s.tile_n = keys, s.local = warps * s.subgroup;
+                        s.stages = stages, s.lazy = lazy;
+                        flash_candidate(f, s);
+                    }
+}
+
+// Where it is open how many rows there are in all, many of them get a form of their own: large
+// tiles. The form for all sizes is then for those that do not fill the device.
+static void flash_when_many(FlashSite *f) {
+    ScheduleSite *site = f->site;
+    DimTable *dims = site->dims;
+    const AttentionShape *a = &f->shape.attention;
+    Dim rows = dim_mul(dims, a->heads, a->rows);
+    double least = (double)site->target->compute_units * FLASH_MANY;
+    double most = schedule_largest(site, rows), usual = f->heads * f->rows;
+    Dim limit = dim_const(dims, (int64_t)least);
+    if (!site->target->compute_units || 4 * most < 5 * least || !schedule_recorded(site, rows) ||
+        dim_prove(dims, rows, DIM_GE, limit) != PROOF_UNKNOWN)
+        return;
+    FlashSite many = *f;
+    many.condition[0] = (Condition){rows, limit, DIM_GE}, many.conditions = 1;
+    flash_resize(&many, sqrt(least * most));
+    flash_candidates(&many);
+    if (usual > least / 2) flash_resize(f, least / 2);
+}
+
 void schedule_flash(ScheduleSite *site) {
     FlashSite f = {.site = site};
     Graph *g = (Graph *)(uintptr_t)site->graph;
@@ -118,20 +181,10 @@ void schedule_flash(ScheduleSite *site) {
     f.heads = schedule_size(site, a->heads);
     f.rows = schedule_long_size(site, a->rows), f.keys = schedule_long_size(site, a->keys);
     const Node *node = graph_node(g, a->node);
-    f.cut = build_attr(node, "is_causal")->i || build_attr(node, "window")->present;
-    Schedule s = {.form = "coop",
-                  .subgroup = fragment_layout_lanes(f.shape.layout),
-                  .frag_m = f.fragment.m,
-                  .frag_n = f.fragment.n,
-                  .frag_k = f.fragment.k};
-    for (uint32_t down = 1; down <= 2; down++)
-        for (uint32_t warps = 1; warps <= 8; warps *= 2)
-            for (uint32_t keys = 32; keys <= 64; keys *= 2)
-                for (uint32_t stages = 1; stages <= 3; stages++)
-                    for (uint32_t lazy = 0; lazy <= 1; lazy++) {
-                        s.warp_m = down * s.frag_m, s.tile_m = warps * s.warp_m;
-                        s.tile_n = keys, s.local = warps * s.subgroup;
-                        s.stages = stages, s.lazy = lazy;
-                        flash_candidate(&f, s);
-                    }
+    const Attr *window = build_attr(node, "window");
+    f.causal = build_attr(node, "is_causal")->i;
+    f.window = window->present ? (double)window->i : 0;
+    f.cut = f.causal || f.window > 0;
+    flash_when_many(&f);
+    flash_candidates(&f);
 }

@@ -135,7 +135,8 @@ static uint64_t feature_bits(const DeviceChain *chain, const VkPhysicalDeviceVul
     HAVE(chain->v12.storageBuffer8BitAccess, STORAGE8)
     HAVE(chain->v12.shaderFloat16, FLOAT16)
     HAVE(chain->v12.shaderInt8, INT8)
-    HAVE(subgroup & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT, SUBGROUP_ARITHMETIC)
+    HAVE(subgroup & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT && subgroup & VK_SUBGROUP_FEATURE_VOTE_BIT,
+         SUBGROUP_ARITHMETIC)
     HAVE(subgroup & VK_SUBGROUP_FEATURE_SHUFFLE_BIT, SUBGROUP_SHUFFLE)
     HAVE(chain->subgroup.subgroupSizeControl && chain->subgroup.computeFullSubgroups,
          SUBGROUP_SIZE_CONTROL)

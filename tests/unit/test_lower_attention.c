@@ -35,9 +35,9 @@ typedef struct Form {
             .lazy = (lazy_), .apart = (apart_)                                                     \
         }                                                                                          \
     }
-static const Form flash[] = {FLASH(1, 0, 0, 32, 1),  FLASH(1, 1, 1, 16, 2), FLASH(2, 0, 1, 16, 1),
-                             FLASH(2, 1, 0, 32, 1),  FLASH(3, 0, 0, 16, 1), FLASH(3, 1, 1, 32, 2),
-                             FLASH8(1, 1, 1, 16, 1), FLASH8(2, 0, 0, 8, 2)};
+static const Form flash[] = {FLASH(1, 0, 0, 32, 1), FLASH(1, 2, 1, 16, 2),  FLASH(2, 0, 1, 16, 1),
+                             FLASH(2, 1, 0, 32, 1), FLASH(3, 0, 0, 16, 1),  FLASH(3, 1, 1, 32, 2),
+                             FLASH(1, 2, 0, 32, 1), FLASH8(1, 1, 1, 16, 1), FLASH8(2, 2, 0, 8, 2)};
 #define SIMT(target_, local_, rows_, keys_, reg_m_, reg_n_, columns_)                              \
     {                                                                                              \
         (target_), {                                                                               \
