@@ -43,7 +43,7 @@ static bool map_is_one(DimTable *dims, Dim dim) {
 }
 
 // Splits the linear order at the digit along which the operand's neighbours lie.
-static bool map_split(DimTable *dims, const View *view, MapTile *out) {
+bool map_split(DimTable *dims, const View *view, MapTile *out) {
     int last = view->digits - 1;
     if (view->inner) return false;
     while (last >= 0 && map_is_one(dims, view->digit[last].size)) last--;

@@ -20,5 +20,8 @@ typedef struct MapTile {
     VEC(MapRead) turned; // views of [outer, run, side]
 } MapTile;
 
+// How an operand of one axis is turned: elements that neighbour in memory are `run` apart. False if
+// it is not.
+bool map_split(DimTable *dims, const View *view, MapTile *out);
 // How the largest operand that is turned lies, with all that lie like it. False if there is none.
 bool map_tile(Arena *arena, const Graph *g, const MapReads *reads, MapTile *out);

@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+enum { MAP_NEIGHBOURS = 32 }; // in memory that fill the sectors of a subgroup's loads
+
 typedef struct MapSite {
     ScheduleSite *site;
     MapReads reads;
@@ -13,10 +15,22 @@ typedef struct MapSite {
     bool device;
 } MapSite;
 
+// Whether invocations side by side read neighbours: each makes a whole run, or one of two parts of
+// it.
+static bool map_is_side_by_side(const MapSite *map, const MapRead *read, uint32_t vec) {
+    DimTable *dims = map->site->dims;
+    MapTile tile;
+    int64_t run;
+    return map_split(dims, &read->view, &tile) && dim_is_const(dims, tile.run, &run) &&
+           run <= 2 * (int64_t)vec && run % vec == 0 &&
+           dim_bounds(dims, tile.side).lo >= MAP_NEIGHBOURS;
+}
+
 // On a device an element that is alone in its sector takes the time of several; a CPU's caches keep
 // the line until its other elements are wanted.
-static double map_apart(const MapSite *map, const MapRead *read) {
+static double map_apart(const MapSite *map, const MapRead *read, uint32_t vec) {
     if (!map->device) return 1.5;
+    if (map_is_side_by_side(map, read, vec)) return 1;
     Dim stride = view_axis_stride(&read->view, 0);
     unsigned bytes = dtype_bytes(graph_value(map->site->graph, read->base)->type.dtype);
     int64_t step;
@@ -33,7 +47,7 @@ static double map_access_cost(const MapSite *map, const MapRead *read, uint32_t 
     Dim stride = view_axis_stride(&read->view, 0);
     if (stride == DIM_NONE || dim_is(dims, stride, 0)) return 0.25;
     if (vec > 1 && view_is_vectorizable(dims, &read->view, vec)) return 1.0 / vec;
-    return dim_is(dims, stride, 1) ? 1 : map_apart(map, read);
+    return dim_is(dims, stride, 1) ? 1 : map_apart(map, read, vec);
 }
 
 static double map_cost(const MapSite *map, uint32_t vec) {
