@@ -19,14 +19,29 @@ typedef struct Chunk {
 struct Arena {
     Chunk *chunks; // the one being filled comes first
     size_t used;
+    Arena *parent, *children, *before, *after; // before, after: among the parent's children
 };
 
 Arena *arena_create(void) {
     return memory_or_exit(calloc(1, sizeof(Arena)));
 }
 
+Arena *arena_child(Arena *parent) {
+    Arena *arena = arena_create();
+    arena->parent = parent, arena->after = parent->children;
+    if (arena->after) arena->after->before = arena;
+    parent->children = arena;
+    return arena;
+}
+
 void arena_destroy(Arena *arena) {
     if (!arena) return;
+    while (arena->children) arena_destroy(arena->children);
+    if (arena->after) arena->after->before = arena->before;
+    if (arena->before)
+        arena->before->after = arena->after;
+    else if (arena->parent)
+        arena->parent->children = arena->after;
     for (Chunk *chunk = arena->chunks, *next; chunk; chunk = next) {
         next = chunk->next;
         free(chunk);

@@ -16,6 +16,8 @@ void *memory_or_exit(void *memory);
 typedef struct Arena Arena;
 
 Arena *arena_create(void);
+Arena *
+arena_child(Arena *parent); // for what is wanted for a while; freed with its parent if not before
 void arena_destroy(Arena *arena); // NULL is allowed
 
 // Zeroed, 16-byte aligned. Never returns NULL; size 0 gives a valid pointer.

@@ -11,12 +11,12 @@ enum { FIRST_HEADS = 256 };
 KBuilder *k_begin(Arena *arena, const char *name, uint32_t local_size) {
     assert(local_size > 0);
     KBuilder *b = arena_alloc(arena, sizeof *b);
-    b->arena = arena;
+    b->arena = arena, b->scratch = arena_child(arena);
     b->kernel = arena_alloc(arena, sizeof *b->kernel);
     b->kernel->name = arena_strdup(arena, name);
     b->kernel->local_size = local_size;
     b->head_mask = FIRST_HEADS - 1;
-    b->heads = arena_alloc(arena, FIRST_HEADS * sizeof *b->heads);
+    b->heads = arena_alloc(b->scratch, FIRST_HEADS * sizeof *b->heads);
     k_append(b, (KInstr){.op = K_NOP});
     return b;
 }
@@ -57,13 +57,13 @@ KVal k_append(KBuilder *b, KInstr instr) {
     bool end = instr.op == K_ELSE || instr.op == K_END_IF || instr.op == K_END_LOOP;
     instr.line = fixed || end ? 0 : b->line;
     KVal value = b->kernel->code.len;
-    vec_push(b->arena, &b->kernel->code, instr);
-    vec_push(b->arena, &b->next, 0);
+    vec_push(b->scratch, &b->kernel->code, instr);
+    vec_push(b->scratch, &b->next, 0);
     KFactContext context = {b->kernel->code.at, b->kernel->params.at, b->facts.at,
                             b->kernel->local_size, b->kernel->subgroup_size};
     // What will be yielded into a carried value is not known yet.
     KFact fact = instr.op == K_CARRY ? kfact_any(instr.type) : kfact_of(&context, &instr);
-    vec_push(b->arena, &b->facts, fact);
+    vec_push(b->scratch, &b->facts, fact);
     return value;
 }
 
@@ -99,9 +99,9 @@ static KVal *head_of(KBuilder *b, const MergeKey *key) {
 static void grow_heads(KBuilder *b) {
     VEC(KVal) merged = {0};
     for (uint32_t i = 0; i <= b->head_mask; i++)
-        for (KVal v = b->heads[i]; v != 0; v = b->next.at[v]) vec_push(b->arena, &merged, v);
+        for (KVal v = b->heads[i]; v != 0; v = b->next.at[v]) vec_push(b->scratch, &merged, v);
     b->head_mask = b->head_mask * 4 + 3;
-    b->heads = arena_alloc(b->arena, (b->head_mask + 1) * sizeof *b->heads);
+    b->heads = arena_alloc(b->scratch, (b->head_mask + 1) * sizeof *b->heads);
     for (uint32_t i = 0; i < merged.len; i++) {
         MergeKey key = merge_key(k_at(b, merged.at[i]));
         KVal *head = head_of(b, &key);

@@ -6,12 +6,12 @@
 
 static KFrame *push_frame(KBuilder *b, KRegion region) {
     KFrame frame = {.region = region};
-    vec_push(b->arena, &b->frames, frame);
+    vec_push(b->scratch, &b->frames, frame);
     return &b->frames.at[b->frames.len - 1];
 }
 
 static const KVal *copy_values(KBuilder *b, uint32_t count, const KVal *values) {
-    KVal *copy = arena_alloc(b->arena, count * sizeof *copy);
+    KVal *copy = arena_alloc(b->scratch, count * sizeof *copy);
     if (count > 0) memcpy(copy, values, count * sizeof *copy);
     return copy;
 }

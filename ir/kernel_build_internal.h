@@ -26,7 +26,8 @@ typedef struct KFrame {
 } KFrame;
 
 struct KBuilder {
-    Arena *arena;
+    Arena *arena;   // of the kernel
+    Arena *scratch; // until the kernel is finished: its code so far, and all else below
     Kernel *kernel;
     VEC(KFact) facts;
     VEC(KVal) next; // chains of the table of merged values

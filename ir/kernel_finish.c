@@ -3,6 +3,7 @@
 #include "ir/kernel_build_internal.h"
 
 #include <assert.h>
+#include <string.h>
 
 typedef struct Finish {
     KBuilder *b;
@@ -19,7 +20,7 @@ typedef struct Finish {
 static void mark(Finish *f, KVal v) {
     if (v == 0 || f->live[v]) return;
     f->live[v] = true;
-    vec_push(f->b->arena, &f->work, v);
+    vec_push(f->b->scratch, &f->work, v);
 }
 
 static void mark_yield(Finish *f, KVal end, uint32_t number) {
@@ -124,7 +125,7 @@ static void emit(Finish *f, KVal v) {
     for (unsigned i = 0; i < kop_info(instr.op)->operands; i++) instr.arg[i] = f->map[instr.arg[i]];
     instr.match = 0;
     f->map[v] = f->out.len;
-    vec_push(f->b->arena, &f->out, instr);
+    vec_push(f->b->scratch, &f->out, instr);
 }
 
 static void emit_constants(Finish *f) {
@@ -142,8 +143,8 @@ static bool branch_is_empty(const Finish *f, KVal otherwise) {
 
 static void emit_body(Finish *f) {
     // Chains of what moves before each loop, in order.
-    KVal *first = arena_alloc(f->b->arena, f->count * sizeof *first);
-    KVal *next = arena_alloc(f->b->arena, f->count * sizeof *next);
+    KVal *first = arena_alloc(f->b->scratch, f->count * sizeof *first);
+    KVal *next = arena_alloc(f->b->scratch, f->count * sizeof *next);
     for (KVal v = f->count - 1; v > 0; v--) {
         if (f->place[v] == 0) continue;
         next[v] = first[f->place[v]];
@@ -167,11 +168,11 @@ Kernel *k_finish(KBuilder *b) {
     KVal where;
     uint32_t count = kernel->code.len;
     Finish f = {.b = b, .count = count};
-    f.live = arena_alloc(b->arena, count);
-    f.parent = arena_alloc(b->arena, count * sizeof *f.parent);
-    f.map = arena_alloc(b->arena, count * sizeof *f.map);
-    f.place = arena_alloc(b->arena, count * sizeof *f.place);
-    const char *wrong = kernel_link(kernel, b->arena, &where);
+    f.live = arena_alloc(b->scratch, count);
+    f.parent = arena_alloc(b->scratch, count * sizeof *f.parent);
+    f.map = arena_alloc(b->scratch, count * sizeof *f.map);
+    f.place = arena_alloc(b->scratch, count * sizeof *f.place);
+    const char *wrong = kernel_link(kernel, b->scratch, &where);
     assert(wrong == NULL);
     f.code = kernel->code.at;
     find_parents(&f);
@@ -179,15 +180,16 @@ Kernel *k_finish(KBuilder *b) {
         if (is_root(&f.code[v])) mark(&f, v);
     while (f.work.len > 0) mark_operands(&f, f.work.at[--f.work.len]);
     find_places(&f);
-    vec_push(b->arena, &f.out, (KInstr){.op = K_NOP});
+    vec_push(b->scratch, &f.out, (KInstr){.op = K_NOP});
     emit_constants(&f);
     emit_body(&f);
-    kernel->code.at = f.out.at;
-    kernel->code.len = f.out.len;
-    kernel->code.cap = f.out.cap;
-    wrong = kernel_link(kernel, b->arena, &where);
+    kernel->code.at = arena_alloc(b->arena, f.out.len * sizeof *f.out.at);
+    memcpy(kernel->code.at, f.out.at, f.out.len * sizeof *f.out.at);
+    kernel->code.len = kernel->code.cap = f.out.len;
+    wrong = kernel_link(kernel, b->scratch, &where);
     assert(wrong == NULL);
     (void)wrong;
     kernel_summarise(kernel, b->arena);
+    arena_destroy(b->scratch);
     return kernel;
 }
