@@ -218,7 +218,7 @@ bool frame_store(DimTable *dims, Frame *frame, View *out) {
     return true;
 }
 
-static unsigned view_levels(const View *view) {
+unsigned view_levels(const View *view) {
     unsigned levels = 1;
     for (const View *inner = view->inner; inner; inner = inner->inner) levels++;
     return levels;

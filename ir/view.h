@@ -65,6 +65,7 @@ bool view_pad(DimTable *dims, const View *view, uint8_t axis, Dim before, Dim af
 bool view_unfold(DimTable *dims, const View *view, uint8_t axis, Dim kernel, Dim output,
                  int64_t stride, int64_t dilation, Dim before, double value, View *out);
 
+unsigned view_levels(const View *view);                  // 1, and one more an inner level
 bool view_is_identity(DimTable *dims, const View *view); // contiguous row-major, no offset or guard
 // Same elements in the same linear order (a reshape of a contiguous block), offset allowed.
 bool view_is_contiguous(DimTable *dims, const View *view);

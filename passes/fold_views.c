@@ -1,8 +1,8 @@
 // Fold-views: a move becomes an inline view of its readers wherever its chain composes to one view
-// of what memory holds. What stays is a copy: a move whose view exceeds a limit, and a value that
-// memory must hold under a name of its own (an output, a carried value) but that is a view, a
-// declared tensor, or already another output; and what reads an older version of a state after an
-// update.
+// of what memory holds. What stays is a copy: a value in the middle of a chain whose view would
+// exceed a limit, a value that memory must hold under a name of its own (an output, a carried
+// value) but that is a view, a declared tensor, or already another output, and what reads an older
+// version of a state after an update.
 #include "passes/build.h"
 
 typedef struct Fold {
@@ -104,12 +104,18 @@ static bool fold_update(Rewrite *rewrite, NodeId id, bool *done) {
     return *done = true;
 }
 
-static bool fold_node(Rewrite *rewrite, NodeId id, bool *done) {
-    const Node *node = graph_node(rewrite->from, id);
-    if (node->kind == NODE_OP && node->op == OP_UPDATE) return fold_update(rewrite, id, done);
-    if (node->kind != NODE_OP || !op_is_view(op_info(node->op))) return true;
-    Graph *to = rewrite->to;
-    ValueId operand = rewrite_get(rewrite, node->operand[0]), base;
+// A kernel reads a view in an order of its own: spread to its space, permuted, split into other
+// axes. Each of the last two may take one more level.
+enum { LEVELS_MAX = VIEW_LEVELS_MAX - 2 };
+
+static bool folds(const Graph *g, ValueId value) {
+    ValueId base;
+    View view;
+    return graph_view(g, value, &base, &view) && view_levels(&view) <= LEVELS_MAX;
+}
+
+// The move of `node` on `operand` as an inline view; 0 after a diagnostic.
+static ValueId add_view(Rewrite *rewrite, const Node *node, ValueId operand) {
     Attr attr[OP_ATTRS_MAX] = {0};
     build_attrs(node, attr);
     NodeSpec spec = {.op = node->op,
@@ -119,11 +125,26 @@ static bool fold_node(Rewrite *rewrite, NodeId id, bool *done) {
                      .inline_view = true,
                      .loc = node->loc,
                      .locs = node->locs};
-    NodeId added = graph_add(to, rewrite->ctx->diags, &spec);
-    if (!added) return false;
-    ValueId value = graph_result(to, added, 0);
-    View view;
-    if (!graph_view(to, value, &base, &view))
+    NodeId added = graph_add(rewrite->to, rewrite->ctx->diags, &spec);
+    return added ? graph_result(rewrite->to, added, 0) : 0;
+}
+
+static bool fold_node(Rewrite *rewrite, NodeId id, bool *done) {
+    const Node *node = graph_node(rewrite->from, id);
+    if (node->kind == NODE_OP && node->op == OP_UPDATE) return fold_update(rewrite, id, done);
+    if (node->kind != NODE_OP || !op_is_view(op_info(node->op))) return true;
+    Graph *to = rewrite->to;
+    ValueId operand = rewrite_get(rewrite, node->operand[0]);
+    ValueId value = add_view(rewrite, node, operand);
+    if (!value) return false;
+    NodeId under = graph_value(to, operand)->node;
+    if (!folds(to, value) && under && graph_node(to, under)->inline_view) {
+        const char *name = graph_value(rewrite->from, node->operand[0])->name;
+        operand = add_like(rewrite, operand, false, arena_printf(to->arena, "%s.copy", name));
+        value = operand ? add_view(rewrite, node, operand) : 0;
+        if (!value) return false;
+    }
+    if (!folds(to, value))
         value = add_like(rewrite, value, false, graph_value(rewrite->from, node->result[0])->name);
     if (!value) return false;
     rewrite_set(rewrite, node->result[0], value);

@@ -22,7 +22,7 @@ static void views(void **state) {
     for (unsigned seed = first; seed < last; seed++) {
         char name[32];
         int64_t dims[64] = {sizes[seed % 6]};
-        Graph *made = random_moves(1000 + seed, CHAINS, dims[0]);
+        Graph *made = random_moves(1000 + seed, CHAINS, 6, dims[0]);
         Text text = {0};
         graph_print(made, &text);
         snprintf(name, sizeof name, "moves %u", seed);

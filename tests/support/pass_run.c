@@ -43,9 +43,11 @@ Graph *pass_load_lines(const char *dims, const char *lines) {
 
 Graph *pass_run_unchecked(Graph *graph, PassOptions *options) {
     Diags *diags = diags_create();
+    char *model = strdup(graph->model);
     graph = pass_run_all(graph, options, diags, NULL);
-    no_errors(graph != NULL, diags, (Place){"m.adp", "passes"});
+    no_errors(graph != NULL, diags, (Place){model, "passes"});
     diags_destroy(diags);
+    free(model);
     return graph;
 }
 

@@ -5,7 +5,7 @@
 
 #include "tests/support/graph_make.h"
 
-enum { INPUTS = 3, MOVES_MAX = 6, ELEMENTS_MAX = 600 };
+enum { INPUTS = 3, ELEMENTS_MAX = 600 };
 
 typedef struct Chain {
     Graph *g;
@@ -225,7 +225,7 @@ static ValueId reader(Chain *c, ValueId x) {
     return value ? value : x;
 }
 
-Graph *random_moves(uint64_t seed, unsigned chains, int64_t n) {
+Graph *random_moves(uint64_t seed, unsigned chains, unsigned longest, int64_t n) {
     static const char *const shapes[INPUTS] = {"[N, 6]", "[4, 3, 2]", "[2, N, 3]"};
     static const char *const dtypes[] = {"i32", "i32", "f32", "f16", "u8"};
     char text[32];
@@ -242,7 +242,7 @@ Graph *random_moves(uint64_t seed, unsigned chains, int64_t n) {
     }
     for (unsigned i = 0; i < chains; i++) {
         ValueId value = input[pick(&c, INPUTS)];
-        for (unsigned moves = 1 + pick(&c, MOVES_MAX); moves > 0; moves--) {
+        for (unsigned moves = 1 + pick(&c, longest); moves > 0; moves--) {
             ValueId next = move(&c, value);
             if (next) value = next;
         }

@@ -275,7 +275,8 @@ static void test_file_programs(void **state) {
         "tests/golden/passes/fuse_cut.adp",           "tests/golden/passes/fuse_rows.adp",
         "tests/golden/passes/decompose_windows.adp",  "tests/golden/passes/push_moves.adp",
         "tests/golden/passes/decompose_products.adp", "tests/golden/passes/decompose_rows.adp",
-        "tests/golden/passes/fold_views.adp",         "tests/golden/passes/simplify.adp"};
+        "tests/golden/passes/fold_views.adp",         "tests/golden/passes/simplify.adp",
+        "tests/golden/passes/fuse_levels.adp"};
     for (unsigned i = 0; i < sizeof files / sizeof *files; i++) {
         Graph *g = pass_run_target(load(files[i]), "portable");
         int64_t symbols[64];
