@@ -4,7 +4,8 @@
 // of `unroll` steps are under way before the first is used.
 //
 // y must lie along K. Rows and columns past the end repeat the last one and are not stored; past
-// the end of K both operands are 0.
+// the end of K both operands are 0. Where K is known, whole trips need no such checks, and what
+// remains of K is behind the loop.
 #include "passes/lower_skinny.h"
 
 enum { SKINNY_LOADS_MAX = 128 }; // of y in a trip of the loop
@@ -17,7 +18,8 @@ typedef struct Skinny {
     Space sums;
     unsigned rows, columns, vec, unroll, groups; // groups of lanes in a workgroup
     unsigned sum_lanes;
-    bool is_float, whole; // whole: trips of the loop divide K
+    bool is_float;
+    int64_t depth; // K where it is known and not in parts, else 0
     FoldLanes lanes;
     KVal batch, first_n, sum[SKINNY_SUMS_MAX];
 } Skinny;
@@ -41,7 +43,6 @@ static bool skinny_check(Skinny *s) {
         return false;
     }
     s->groups = given->local / lanes;
-    s->whole = dim_divides(l->dims, (int64_t)lanes * s->vec * s->unroll, s->shape.k);
     unsigned width = s->vec < 4 ? s->vec : 4;
     s->sum_lanes = s->rows * s->columns * width <= SKINNY_SUMS_MAX ? width : 1;
     if (!dim_divides(l->dims, s->vec, s->shape.k)) {
@@ -85,8 +86,9 @@ static void skinny_products(Skinny *s, const SkinnyLoad *x, const SkinnyLoad *y,
         }
 }
 
-// One trip: all loads of y, then step by step those of x and the products.
-static void skinny_trip(Skinny *s, KVal k0, KVal *sum) {
+// `steps` steps: all loads of y, then step by step those of x and the products. Steps from `safe`
+// on may be past the end.
+static void skinny_trip(Skinny *s, KVal k0, unsigned steps, unsigned safe, KVal *sum) {
     Lower *l = s->l;
     KBuilder *b = l->b;
     unsigned stride = l->schedule->lanes * s->vec;
@@ -94,9 +96,9 @@ static void skinny_trip(Skinny *s, KVal k0, KVal *sum) {
     KVal at[SKINNY_UNROLL_MAX], inside[SKINNY_UNROLL_MAX] = {0};
     KVal last_m = lower_dim(l, dim_sub(l->dims, s->shape.m, dim_const(l->dims, 1)));
     KVal last_n = lower_dim(l, dim_sub(l->dims, s->shape.n, dim_const(l->dims, 1)));
-    for (unsigned u = 0; u < s->unroll; u++) {
+    for (unsigned u = 0; u < steps; u++) {
         at[u] = k_iadd(b, k0, k_i32(b, (int32_t)(u * stride)));
-        if (!s->whole && u) { // the first step of a trip is inside
+        if (u >= safe) {
             Dim last = dim_sub(l->dims, s->shape.k, dim_const(l->dims, s->vec));
             inside[u] = k_slt(b, at[u], s->split.end);
             at[u] = k_smin(b, at[u], lower_dim(l, last));
@@ -106,7 +108,7 @@ static void skinny_trip(Skinny *s, KVal k0, KVal *sum) {
             y[u * s->columns + j] = skinny_load(l, &s->y, s->batch, n, at[u], inside[u]);
         }
     }
-    for (unsigned u = 0; u < s->unroll; u++) {
+    for (unsigned u = 0; u < steps; u++) {
         SkinnyLoad *own = &y[u * s->columns];
         for (unsigned j = 0; j < s->columns; j++) own[j] = skinny_unpack(l, &s->y, own[j]);
         for (unsigned m = 0; m < s->rows; m++) {
@@ -119,18 +121,28 @@ static void skinny_trip(Skinny *s, KVal k0, KVal *sum) {
     }
 }
 
+// Trips of the loop that are whole, where K is known, and behind them the steps that remain;
+// otherwise trips of which all but the first step may be past the end.
 static void skinny_sums(Skinny *s) {
     Lower *l = s->l;
     KBuilder *b = l->b;
     unsigned count = s->rows * s->columns, stride = l->schedule->lanes * s->vec;
+    int64_t trip = (int64_t)stride * s->unroll, whole = s->depth / trip * trip;
     KVal zero = s->is_float ? k_f32(b, 0) : k_i32(b, 0), now[SKINNY_SUMS_MAX];
     for (unsigned i = 0; i < count; i++) s->sum[i] = k_splat(b, zero, s->sum_lanes);
     KVal first = k_imul(b, s->lanes.lane, k_i32(b, (int32_t)s->vec));
     first = k_iadd(b, s->split.first, first);
-    KVal k0 = k_loop_begin(b, first, s->split.end, k_i32(b, (int32_t)(stride * s->unroll)),
-                           K_LOOP_PLAIN, count, s->sum, now);
-    skinny_trip(s, k0, now);
-    k_loop_end(b, now, s->sum);
+    if (!s->depth || whole) {
+        bool all = s->depth || dim_divides(l->dims, trip, s->shape.k);
+        KVal end = s->depth ? k_i32(b, (int32_t)whole) : s->split.end;
+        KVal k0 =
+            k_loop_begin(b, first, end, k_i32(b, (int32_t)trip), K_LOOP_PLAIN, count, s->sum, now);
+        skinny_trip(s, k0, s->unroll, all ? s->unroll : 1, now);
+        k_loop_end(b, now, s->sum);
+    }
+    unsigned steps = (unsigned)((s->depth - whole + stride - 1) / stride);
+    unsigned safe = (unsigned)((s->depth - whole) / stride);
+    if (steps) skinny_trip(s, k_iadd(b, first, k_i32(b, (int32_t)whole)), steps, safe, s->sum);
 }
 
 // Sums are stored by a lane each, so that the epilogue stands once; where maps read neighbouring
@@ -172,6 +184,7 @@ bool lower_skinny(Lower *l) {
     s->is_float = dtype_is_float(graph_value(l->graph, shape->x)->type.dtype);
     Dim tiles = dim_ceil_div(dims, shape->n, dim_const(dims, s->groups * s->columns));
     if (!skinny_place(s, tiles)) return false;
+    if (s->split.layout.parts > 1 || !dim_is_const(dims, shape->k, &s->depth)) s->depth = 0;
     skinny_side(l, shape, false, true, s->vec, &s->x);
     skinny_side(l, shape, true, true, s->vec, &s->y);
     s->sums = contract_sums_space(l, shape);
