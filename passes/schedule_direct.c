@@ -45,6 +45,7 @@ typedef struct DirectSite {
     bool shared;           // rows are those of the whole batch
     double image;          // bytes of y
     double best;
+    ScheduleGuard guard; // the batch is small
 } DirectSite;
 
 static DirectReads direct_reads(DirectSite *c, uint32_t windows) {
@@ -145,7 +146,8 @@ static void direct_candidate(DirectSite *c, Schedule s, const DirectReads *reads
         site->arena, "%u rows of %u windows at once: %u loads%s for %.0f multiply-adds", s.reg_m,
         s.reg_n / c->shape.contract.cells, reads->count,
         s.stages ? ", rows by way of workgroup memory," : " and rows as they are", sums * s.tile_k);
-    schedule_add(site, s, cost, why);
+    schedule_add_guarded(site,
+                         (Candidate){.schedule = s, .cost = cost, .why = why, .guard = c->guard});
 }
 
 static void direct_rows(DirectSite *c, uint32_t windows, const DirectReads *reads) {
@@ -212,6 +214,23 @@ static bool direct_is_few(const ScheduleSite *site, const ContractShape *shape, 
     return k <= (overlap ? DIRECT_DEEP : DIRECT_FLAT) || (overlap && rows <= DIRECT_ROWS);
 }
 
+// Candidates for the batches that do not fill the device.
+static void direct_few(DirectSite *c) {
+    ScheduleSite *site = c->site;
+    const ContractShape *shape = &c->shape.contract;
+    DimBounds batch = dim_bounds(site->dims, shape->batch);
+    double sums = schedule_largest(site, shape->m) * schedule_largest(site, shape->windows);
+    int64_t most = (int64_t)((double)DIRECT_FEW * site->target->compute_units / sums);
+    if (most < batch.lo || most < 1 || most >= batch.hi || !schedule_recorded(site, shape->batch))
+        return;
+    DirectSite few = *c;
+    few.guard.condition[0] = (Condition){shape->batch, dim_const(site->dims, most), DIM_LE};
+    few.guard.conditions = 1;
+    few.batch = fmax(1, (double)batch.lo), few.largest = (double)most;
+    few.image *= few.batch / c->batch, few.read *= few.batch / c->batch;
+    direct_unrolled(&few);
+}
+
 void schedule_direct(ScheduleSite *site) {
     DirectSite c = {.site = site};
     Graph *g = (Graph *)(uintptr_t)site->graph;
@@ -221,7 +240,8 @@ void schedule_direct(ScheduleSite *site) {
     if (any.scattered || any.parts.len || !direct_is_few(site, &any, true)) return;
     uint32_t inner = direct_inner(site, &any);
     if (inner < 2 || !direct_look(&c, inner)) return;
-    if (!direct_is_few(site, shape, direct_overlap(&c))) return;
+    bool overlap = direct_overlap(&c);
+    if (!direct_is_few(site, shape, overlap)) return;
     c.batch = schedule_size(site, shape->batch);
     c.largest = schedule_largest(site, shape->batch);
     c.shared = contract_shared(g, shape, shape->x);
@@ -229,5 +249,6 @@ void schedule_direct(ScheduleSite *site) {
     if (site->target->compute_units) c.read = schedule_read_cost(site, shape->x, shape->y);
     const Type *y = &graph_value(g, plan_memory_base(g, shape->y))->type;
     c.image = schedule_size(site, type_elements(site->dims, y)) * dtype_bytes(y->dtype);
+    if (overlap) direct_few(&c);
     direct_unrolled(&c);
 }

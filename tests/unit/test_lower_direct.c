@@ -13,9 +13,9 @@
 #include "passes/pass.h"
 #include "tests/support/program_run.h"
 
-static Graph *compiled(const char *body, Diags *diags) {
+static Graph *compiled_for(int batches, const char *body, Diags *diags) {
     Text text = {0};
-    text_printf(&text, "adept 1\ndim N in 1..=4\nmodel m {\n%s}\n", body);
+    text_printf(&text, "adept 1\ndim N in 1..=%d\nmodel m {\n%s}\n", batches, body);
     Graph *graph = NULL;
     if (!load_graph("m.adp", text.data, text.len, NULL, diags, &graph)) fail_msg("%s", text.data);
     text_free(&text);
@@ -23,6 +23,10 @@ static Graph *compiled(const char *body, Diags *diags) {
     graph = pass_run_all(graph, &options, diags, NULL);
     assert_non_null(graph);
     return graph;
+}
+
+static Graph *compiled(const char *body, Diags *diags) {
+    return compiled_for(4, body, diags);
 }
 
 static void check(const char *body, const Schedule *form, double tolerance) {
@@ -120,8 +124,40 @@ static void test_chosen(void **state) {
     }
 }
 
+// 33,792 invocations are 256 for each of 132 units: 6 rows of 6 windows of a batch are so many up
+// to 938 of it. Up to there an invocation makes fewer sums.
+static void test_small_batches(void **state) {
+    (void)state;
+    static const int64_t batches[] = {1, 938, 939};
+    Diags *diags = diags_create();
+    Graph *g = compiled_for(60000,
+                            "input x : [N, 1, 4, 6] f32\nparam w : [6, 1, 3, 3] f32\n"
+                            "output y = avg_pool2d(tanh(conv2d(x, w, padding=1)), 2)\n",
+                            diags);
+    for (unsigned i = 0; i < sizeof batches / sizeof *batches; i++) {
+        ProgramCheck check = {
+            .target = "h200", .symbols = &batches[i], .tolerance = 1e-5, .scale = 0.5};
+        const PlanStep *step = &program_check(g, &check)->plan->run.at[0];
+        int64_t most;
+        assert_int_equal(step->alternatives.len, 2);
+        const Alternative *few = &step->alternatives.at[0], *many = &step->alternatives.at[1];
+        assert_string_equal(few->schedule.form, "direct");
+        assert_string_equal(many->schedule.form, "direct");
+        assert_int_equal(few->conditions, 1);
+        assert_int_equal(few->condition[0].relation, DIM_LE);
+        assert_true(dim_is_const(g->dims, few->condition[0].right, &most));
+        assert_int_equal(most, 938);
+        assert_int_equal(many->conditions, 0);
+        assert_true(few->schedule.reg_m * few->schedule.reg_n <
+                    many->schedule.reg_m * many->schedule.reg_n);
+    }
+    graph_destroy(g);
+    diags_destroy(diags);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_forms), cmocka_unit_test(test_staged),
-                                       cmocka_unit_test(test_pools), cmocka_unit_test(test_chosen)};
+                                       cmocka_unit_test(test_pools), cmocka_unit_test(test_chosen),
+                                       cmocka_unit_test(test_small_batches)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
