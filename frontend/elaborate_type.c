@@ -105,7 +105,7 @@ bool elab_check_type(Elab *e, Span span, const char *what, ValueId value, const 
     const Type *type = &graph_value(e->graph, value)->type;
     bool same = type->dtype == declared->dtype && type->rank == declared->rank;
     for (unsigned axis = 0; same && axis < type->rank; axis++)
-        same = dim_prove(e->dims, type->size[axis], DIM_EQ, declared->size[axis]) == PROOF_YES;
+        same = dim_proved(e->dims, type->size[axis], DIM_EQ, declared->size[axis]);
     if (!same)
         elab_error(e, span, "%s is %s, not %s", what, elab_type_text(e, type),
                    elab_type_text(e, declared));

@@ -307,16 +307,8 @@ uint64_t dim_symbols(const DimTable *table, Dim dim) {
 
 // ---- evaluation ----
 
-static bool atom_eval(const DimTable *table, uint32_t id, const int64_t *symbols, int64_t *value) {
-    const Atom *atom = &table->atoms.at[id];
-    if (atom->op == DIM_OP_SYMBOL) {
-        *value = symbols[atom->symbol];
-        return true;
-    }
-    int64_t a, b;
-    if (!dim_eval(table, atom->a, symbols, &a) || !dim_eval(table, atom->b, symbols, &b))
-        return false;
-    switch (atom->op) {
+bool dim_op_eval(DimOp op, int64_t a, int64_t b, int64_t *value) {
+    switch (op) {
     case DIM_OP_FLOOR_DIV:
         if (b == -1 && a == INT64_MIN) return false;
         *value = b == 0 ? 0 : floor_div(a, b);
@@ -327,7 +319,18 @@ static bool atom_eval(const DimTable *table, uint32_t id, const int64_t *symbols
     }
 }
 
-bool mono_eval(const DimTable *table, uint32_t id, const int64_t *symbols, int64_t *value) {
+static bool atom_eval(const DimTable *table, uint32_t id, const int64_t *symbols, int64_t *value) {
+    const Atom *atom = &table->atoms.at[id];
+    if (atom->op == DIM_OP_SYMBOL) {
+        *value = symbols[atom->symbol];
+        return true;
+    }
+    int64_t a, b;
+    return dim_eval(table, atom->a, symbols, &a) && dim_eval(table, atom->b, symbols, &b) &&
+           dim_op_eval(atom->op, a, b, value);
+}
+
+static bool mono_eval(const DimTable *table, uint32_t id, const int64_t *symbols, int64_t *value) {
     const Mono *mono = &table->monos.at[id];
     *value = 1;
     for (uint32_t i = 0; i < mono->degree; i++) {

@@ -62,6 +62,8 @@ typedef enum DimRelation { DIM_EQ, DIM_NE, DIM_LT, DIM_LE, DIM_GT, DIM_GE } DimR
 typedef enum Proof { PROOF_NO, PROOF_YES, PROOF_UNKNOWN } Proof; // refuted, proved, undecided
 
 Proof dim_prove(DimTable *table, Dim a, DimRelation relation, Dim b);
+// Whether dim_prove gives PROOF_YES, without a search for the opposite.
+bool dim_proved(DimTable *table, Dim a, DimRelation relation, Dim b);
 // Adds a fact (from an assert or a run-time check) that later proofs may use.
 void dim_assume(DimTable *table, Dim a, DimRelation relation, Dim b);
 // Facts that hold only for a while, as under an alternative's conditions: what is assumed between

@@ -237,7 +237,7 @@ bool dim_exact_div(DimTable *table, Dim dim, Dim divisor, Dim *quotient) {
     Dim a = apply_equations(table, dim), b = apply_equations(table, divisor);
     if ((a != dim || b != divisor) && divide_polys(table, a, b, quotient)) return true;
     Dim rest = dim_floor_mod(table, dim, divisor);
-    if (dim_prove(table, rest, DIM_EQ, dim_const(table, 0)) != PROOF_YES) return false;
+    if (!dim_proved(table, rest, DIM_EQ, dim_const(table, 0))) return false;
     *quotient = dim_floor_div(table, dim, divisor);
     return *quotient != DIM_NONE;
 }

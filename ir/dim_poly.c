@@ -134,18 +134,6 @@ bool poly_replace(DimTable *table, const Poly *poly, uint32_t atom, const Poly *
     return true;
 }
 
-bool poly_eval(const DimTable *table, const Poly *poly, const int64_t *symbols, int64_t *value) {
-    *value = 0;
-    for (uint32_t i = 0; i < poly->count; i++) {
-        int64_t product;
-        if (!mono_eval(table, poly->term[i].mono, symbols, &product) ||
-            !checked_mul(product, poly->term[i].coef, &product) ||
-            !checked_add(*value, product, value))
-            return false;
-    }
-    return true;
-}
-
 int64_t poly_coef_gcd(const Poly *poly) {
     int64_t gcd = 0;
     for (uint32_t i = 0; i < poly->count; i++)

@@ -18,51 +18,10 @@ typedef struct Prover {
     uint32_t valid; // bit per sample point that satisfies the hypotheses
 } Prover;
 
-// ---- sample points ----
-
-void dim_forget_samples(DimTable *table) {
-    table->sampled = false;
-}
-
-static bool facts_hold(const DimTable *table, const int64_t *symbols) {
-    int64_t value;
-    for (uint32_t i = 0; i < table->not_negative.len; i++)
-        if (!dim_eval(table, table->not_negative.at[i], symbols, &value) || value < 0) return false;
-    for (uint32_t i = 0; i < table->not_zero.len; i++)
-        if (!dim_eval(table, table->not_zero.at[i], symbols, &value) || value == 0) return false;
-    for (uint32_t i = 0; i < table->congruent.len; i++) {
-        Congruence fact = table->congruent.at[i];
-        if (!dim_eval(table, fact.x, symbols, &value)) return false;
-        if (fact.modulus ? value % fact.modulus != 0 : value != 0) return false;
-    }
-    return true;
-}
-
-static void make_samples(DimTable *table) {
-    if (table->sampled) return;
-    table->sampled = true;
-    table->samples = 0;
-    uint64_t random = 0x9e3779b97f4a7c15u;
-    for (unsigned attempt = 0; attempt < 8 * SAMPLES_MAX && table->samples < SAMPLES_MAX;
-         attempt++) {
-        int64_t *point = table->sample[table->samples];
-        for (uint32_t i = 0; i < table->symbols; i++) {
-            DimBounds range = dim_bounds(table, table->symbol[i].dim);
-            uint64_t span = (uint64_t)range.hi - (uint64_t)range.lo;
-            random = random * 6364136223846793005u + 1442695040888963407u;
-            unsigned choice = attempt < 2 ? attempt : (random >> 33) % 5;
-            uint64_t step = choice == 0 ? 0 : choice == 1 ? span : choice == 2 ? 1 : span / choice;
-            point[i] = (int64_t)((uint64_t)range.lo + (step < span ? step : span));
-        }
-        if (facts_hold(table, point)) table->samples++;
-    }
-}
-
 static bool refuted(const Prover *prover, const Poly *goal) {
     for (uint32_t i = 0; i < prover->table->samples; i++) {
         int64_t value;
-        if (prover->valid >> i & 1 &&
-            poly_eval(prover->table, goal, prover->table->sample[i], &value) && value < 0)
+        if (prover->valid >> i & 1 && sample_poly(prover->table, goal, i, &value) && value < 0)
             return true;
     }
     return false;
@@ -103,7 +62,7 @@ static bool prove_case(Prover *prover, const Poly *goal, uint32_t atom, Dim take
     uint32_t valid = prover->valid;
     for (uint32_t i = 0; i < table->samples; i++) {
         int64_t value;
-        if (!poly_eval(table, assumed, table->sample[i], &value) || value < 0)
+        if (!sample_poly(table, assumed, i, &value) || value < 0)
             prover->valid &= ~(UINT32_C(1) << i);
     }
     prover->cases++;
@@ -239,7 +198,7 @@ static bool prove_apart(DimTable *table, Dim a, Dim b, int64_t gap) {
     if (prove(&prover, &goal, 0)) return true;
     if (poly_is_constant(&goal, NULL)) return false;
     // Deeper only when shallow fails, so that simple proofs stay cheap.
-    make_samples(table);
+    sample_points(table);
     for (unsigned depth = 1; depth <= PROVE_DEPTH; depth++)
         if (prove(&prover, &goal, depth)) return true;
     return false;
@@ -293,6 +252,19 @@ Proof dim_prove(DimTable *table, Dim a, DimRelation relation, Dim b) {
     case DIM_GE: return prove_at_least(table, a, b, 0);
     }
     return PROOF_UNKNOWN;
+}
+
+bool dim_proved(DimTable *table, Dim a, DimRelation relation, Dim b) {
+    if (!dim_known(table, a) || !dim_known(table, b)) return false;
+    switch (relation) {
+    case DIM_EQ: return a == b || (prove_apart(table, a, b, 0) && prove_apart(table, b, a, 0));
+    case DIM_NE: return a != b && never_equal(table, a, b);
+    case DIM_LT: return prove_apart(table, b, a, 1);
+    case DIM_LE: return prove_apart(table, b, a, 0);
+    case DIM_GT: return prove_apart(table, a, b, 1);
+    case DIM_GE: return prove_apart(table, a, b, 0);
+    }
+    return false;
 }
 
 // ---- facts ----

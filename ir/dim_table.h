@@ -100,6 +100,8 @@ struct DimTable {
     int64_t sample[SAMPLES_MAX][SYMBOLS_MAX];
     uint32_t samples;
     bool sampled;
+    uint32_t sample_round;                  // counts the sets of points
+    VEC(struct AtomSamples *) atom_samples; // per atom
 };
 
 // ---- ranges (ir/dim_range.c) ----
@@ -127,7 +129,8 @@ uint32_t mono_make(DimTable *table, const uint32_t *atoms, uint32_t count);
 uint32_t mono_mul(DimTable *table, uint32_t a, uint32_t b);
 bool mono_divide(DimTable *table, uint32_t a, uint32_t b, uint32_t *quotient);
 uint32_t mono_degree_of(const DimTable *table, uint32_t mono, uint32_t atom);
-bool mono_eval(const DimTable *table, uint32_t mono, const int64_t *symbols, int64_t *value);
+// The value of an operation other than SYMBOL; false where it leaves 64 bits.
+bool dim_op_eval(DimOp op, int64_t a, int64_t b, int64_t *value);
 // The dim of these terms, already in order; *fresh: it is new and its bounds are still to be set.
 Dim expr_make(DimTable *table, const Term *term, uint32_t count, bool *fresh);
 
@@ -148,7 +151,6 @@ bool poly_divide(DimTable *table, const Poly *a, const Poly *b, Poly *quotient);
 // poly == factor * atom + rest; factor may still contain the atom if there are powers.
 bool poly_split(DimTable *table, const Poly *poly, uint32_t atom, Poly *factor, Poly *rest);
 bool poly_replace(DimTable *table, const Poly *poly, uint32_t atom, const Poly *by, Poly *out);
-bool poly_eval(const DimTable *table, const Poly *poly, const int64_t *symbols, int64_t *value);
 int64_t poly_coef_gcd(const Poly *poly); // of all terms but the constant
 // Divides all coefficients by a common factor of all but the constant, which is rounded down.
 void poly_scale_down(Poly *poly, int64_t by);
@@ -169,6 +171,9 @@ bool poly_relax(DimTable *table, const Poly *poly, uint32_t atom, Poly *out, Pol
 int64_t poly_multiple(const DimTable *table, const Poly *poly, bool with_constant);
 void dim_assume_zero(DimTable *table, Dim x); // the fact x == 0
 
-// ---- the prover (ir/dim_prove.c) ----
+// ---- points that refute claims (ir/dim_sample.c) ----
 
 void dim_forget_samples(DimTable *table);
+void sample_points(DimTable *table); // makes them, unless they are up to date
+// False where the value leaves 64 bits.
+bool sample_poly(DimTable *table, const Poly *poly, uint32_t point, int64_t *value);

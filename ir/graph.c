@@ -131,7 +131,7 @@ static OpCall make_call(Graph *g, Diags *diags, const NodeSpec *spec) {
 static void add_checks(Graph *g, const OpCall *call, const NodeSpec *spec) {
     for (uint32_t i = 0; i < call->checks.len; i++) {
         const OpCheck *check = &call->checks.at[i];
-        if (dim_prove(g->dims, check->left, check->relation, check->right) == PROOF_YES) {
+        if (dim_proved(g->dims, check->left, check->relation, check->right)) {
             continue; // follows from an earlier check
         }
         Dim arg[] = {check->left, check->right};

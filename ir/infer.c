@@ -77,7 +77,7 @@ void infer_help(OpCall *call, const char *format, ...) {
 }
 
 bool infer_equal(OpCall *call, Dim a, Dim b) {
-    return dim_prove(call->dims, a, DIM_EQ, b) == PROOF_YES;
+    return dim_proved(call->dims, a, DIM_EQ, b);
 }
 
 bool infer_require(OpCall *call, Dim left, DimRelation relation, Dim right, const char *message) {

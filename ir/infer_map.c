@@ -64,7 +64,7 @@ bool infer_reduce(OpCall *call) {
 
 static bool not_empty(OpCall *call, int64_t axis) {
     Dim size = call->operand[0].size[axis];
-    if (dim_prove(call->dims, size, DIM_GE, dim_const(call->dims, 1)) == PROOF_YES) return true;
+    if (dim_proved(call->dims, size, DIM_GE, dim_const(call->dims, 1))) return true;
     return infer_error(call, "axis %lld of size %s may be empty", (long long)axis,
                        infer_size_text(call, size));
 }
@@ -143,8 +143,7 @@ bool infer_rotary(OpCall *call) {
     const Type *x = &call->operand[0];
     Attr *attr = infer_attr(call, "rotary_dim");
     Dim width = attr->present ? dim_const(call->dims, attr->i) : x->size[3];
-    if (!dim_divides(call->dims, 2, width) ||
-        dim_prove(call->dims, width, DIM_LE, x->size[3]) != PROOF_YES) {
+    if (!dim_divides(call->dims, 2, width) || !dim_proved(call->dims, width, DIM_LE, x->size[3])) {
         return infer_error(call, "rotary_dim %s must be even and at most %s",
                            infer_size_text(call, width), infer_size_text(call, x->size[3]));
     }

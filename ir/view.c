@@ -31,7 +31,7 @@ View view_identity(DimTable *dims, uint8_t rank, const Dim *size) {
 bool dim_same(DimTable *dims, Dim a, Dim b) {
     if (a == b) return a != DIM_NONE;
     if (dim_is_const(dims, a, NULL) && dim_is_const(dims, b, NULL)) return false;
-    return dim_prove(dims, a, DIM_EQ, b) == PROOF_YES;
+    return dim_proved(dims, a, DIM_EQ, b);
 }
 
 void frame_of(DimTable *dims, const View *view, Frame *out) {
@@ -130,8 +130,8 @@ bool frame_guard_holds(DimTable *dims, const Frame *frame, unsigned g) {
     Dim least = frame->guard_offset[g], most = least;
     for (unsigned i = 0; i < frame->rows; i++)
         add_reach(dims, frame->row[i].size, frame->row[i].scale[g], &least, &most);
-    return dim_prove(dims, least, DIM_GE, dim_const(dims, 0)) == PROOF_YES &&
-           dim_prove(dims, most, DIM_LT, frame->guard_size[g]) == PROOF_YES;
+    return dim_proved(dims, least, DIM_GE, dim_const(dims, 0)) &&
+           dim_proved(dims, most, DIM_LT, frame->guard_size[g]);
 }
 
 static bool guards_equal(const Frame *frame, unsigned g, unsigned h) {

@@ -206,8 +206,8 @@ static bool slice_rows(DimTable *dims, Frame *frame, unsigned first, unsigned en
     Dim whole = dim_floor_div(dims, start, block), part = dim_floor_mod(dims, start, block);
     Dim reach = dim_mul(dims, dim_sub(dims, count, one), pace);
     Dim last = dim_add(dims, part, reach), zero = dim_const(dims, 0);
-    if (dim_is(dims, count, 1) || (dim_prove(dims, last, DIM_GE, zero) == PROOF_YES &&
-                                   dim_prove(dims, last, DIM_LT, block) == PROOF_YES)) {
+    if (dim_is(dims, count, 1) ||
+        (dim_proved(dims, last, DIM_GE, zero) && dim_proved(dims, last, DIM_LT, block))) {
         // All in one index of the outer digit.
         row_shift(dims, frame, first, whole);
         frame_remove_row(frame, first);
@@ -223,9 +223,8 @@ static bool slice_rows(DimTable *dims, Frame *frame, unsigned first, unsigned en
         return slice_rows(dims, frame, first + 1, end, part, 1, one);
     }
     Dim per_block, blocks;
-    bool starts = step > 0
-                      ? dim_prove(dims, part, DIM_LT, stride) == PROOF_YES
-                      : dim_prove(dims, dim_add(dims, part, stride), DIM_GE, block) == PROOF_YES;
+    bool starts = step > 0 ? dim_proved(dims, part, DIM_LT, stride)
+                           : dim_proved(dims, dim_add(dims, part, stride), DIM_GE, block);
     if (!starts || !dim_exact_div(dims, block, stride, &per_block) ||
         !dim_exact_div(dims, count, per_block, &blocks))
         return false;

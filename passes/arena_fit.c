@@ -62,8 +62,8 @@ static void fit_count(void *user, DimOp op, int64_t value) {
 static Dim fit_larger(DimTable *dims, Dim a, Dim b) {
     int64_t x, y; // plain numbers are compared a million times in wide graphs
     if (dim_is_const(dims, a, &x) && dim_is_const(dims, b, &y)) return x >= y ? a : b;
-    if (dim_prove(dims, a, DIM_GE, b) == PROOF_YES) return a;
-    if (dim_prove(dims, b, DIM_GE, a) == PROOF_YES) return b;
+    if (dim_proved(dims, a, DIM_GE, b)) return a;
+    if (dim_proved(dims, b, DIM_GE, a)) return b;
     return dim_max(dims, a, b);
 }
 

@@ -25,7 +25,7 @@ static WindowAxis pool_axis(Rewrite *rewrite, const Node *node, uint32_t i, Dim 
 static bool tiles(DimTable *dims, const WindowAxis *window, Dim size, Dim *covered) {
     *covered = dim_mul(dims, window->kernel, window->output);
     return dim_is(dims, window->kernel, window->stride) && window->dilation == 1 &&
-           dim_is(dims, window->before, 0) && dim_prove(dims, *covered, DIM_LE, size) == PROOF_YES;
+           dim_is(dims, window->before, 0) && dim_proved(dims, *covered, DIM_LE, size);
 }
 
 // x [N, C, H, W] as its windows [N, C, H', W', kh, kw], `value` where they leave x. Windows side by
@@ -84,7 +84,7 @@ static bool uneven(Builder *b, const Node *node, uint32_t i, Dim extent, WindowA
     if (counted) window->before = dim_const(dims, 0);
     Dim steps = dim_sub(dims, window->output, dim_const(dims, 1));
     Dim end = dim_add(dims, dim_mul(dims, steps, dim_const(dims, window->stride)), window->kernel);
-    return (padding && !counted) || dim_prove(dims, end, DIM_LE, padded) != PROOF_YES;
+    return (padding && !counted) || !dim_proved(dims, end, DIM_LE, padded);
 }
 
 ValueId decompose_avg_pool(Rewrite *rewrite, Builder *b, const Node *node) {

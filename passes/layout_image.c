@@ -55,7 +55,7 @@ static bool choose_filling(const Graph *g, Image *image) {
         dim_add(dims, dim_mul(dims, steps, dim_const(dims, stride)), dim_const(dims, image->width));
     image->before = build_attr(image->columns, "before")->size;
     image->after = dim_sub(dims, dim_sub(dims, all, image->type.size[3]), image->before);
-    return dim_prove(dims, image->after, DIM_GE, dim_const(dims, 0)) == PROOF_YES;
+    return dim_proved(dims, image->after, DIM_GE, dim_const(dims, 0));
 }
 
 // [N, C, H, W] copied as [N, H, W filled up, C filled up].

@@ -133,8 +133,7 @@ KVal lower_workspace_part(Lower *l, const char *name, DType dtype, Dim offset, D
     KVal pointer = k_param_buffer(l->b, name, dtype, access);
     const Alternative *a = l->alternative;
     Dim end = dim_add(l->dims, offset, bytes);
-    if (!a || a->workspace == DIM_NONE ||
-        dim_prove(l->dims, a->workspace, DIM_GE, end) != PROOF_YES) {
+    if (!a || a->workspace == DIM_NONE || !dim_proved(l->dims, a->workspace, DIM_GE, end)) {
         lower_fail(l, "its schedule needs more workspace than the plan has for it");
         return pointer;
     }

@@ -64,8 +64,7 @@ SkinnyLoad skinny_unpack(Lower *l, const SkinnySide *side, SkinnyLoad load) {
 bool skinny_check_rows(Lower *l, const ContractShape *shape) {
     uint32_t rows = l->schedule->tile_m;
     Dim most = dim_const(l->dims, rows);
-    if (rows && rows <= SKINNY_ROWS_MAX && dim_prove(l->dims, shape->m, DIM_LE, most) == PROOF_YES)
-        return true;
+    if (rows && rows <= SKINNY_ROWS_MAX && dim_proved(l->dims, shape->m, DIM_LE, most)) return true;
     lower_fail(l, "form=skinny makes at most tile_m rows, which no condition promises");
     return false;
 }

@@ -36,8 +36,8 @@ static Range barrier_range(const Plan *plan, BufferKind kind, uint32_t index, Di
 static bool barrier_apart(DimTable *dims, const Range *a, const Range *b) {
     if (a->kind != b->kind || a->index != b->index) return true;
     if (a->fixed && b->fixed) return a->to <= b->from || b->to <= a->from;
-    return dim_prove(dims, a->end, DIM_LE, b->offset) == PROOF_YES ||
-           dim_prove(dims, b->end, DIM_LE, a->offset) == PROOF_YES;
+    return dim_proved(dims, a->end, DIM_LE, b->offset) ||
+           dim_proved(dims, b->end, DIM_LE, a->offset);
 }
 
 static bool barrier_needed(const BarrierState *state, const RangeList *ranges) {

@@ -32,7 +32,7 @@ static bool next_block(DimTable *dims, const Type *a, uint32_t i, uint32_t *next
     if (m < a->rank) left = a->size[m++];
     if (n < b->rank) right = b->size[n++];
     while (left != right) {
-        bool grow_left = n == b->rank || dim_prove(dims, left, DIM_LT, right) == PROOF_YES;
+        bool grow_left = n == b->rank || dim_proved(dims, left, DIM_LT, right);
         if (grow_left && m < a->rank)
             left = dim_mul(dims, left, a->size[m++]);
         else if (n < b->rank)
