@@ -98,6 +98,7 @@ typedef struct BenchDevice {
     const BenchOptions *options;
     Target target;
     RandomPool pool;
+    double worked; // when the device was last seen at work, by bench_clock()
 } BenchDevice;
 
 typedef struct BenchTimes {
@@ -114,12 +115,14 @@ typedef struct BenchRow {
 } BenchRow;
 
 int bench_fail(const AdeptError *error); // prints it; the CliExit for it
+double bench_clock(void);                // nanoseconds of a clock that only goes forward
 int bench_open(BenchDevice *bench, const BenchOptions *options);
 void bench_close(BenchDevice *bench);
 
 // Times runs as long as it takes for a median of 21 stretches after 0.3 s of warm-up (fewer, but 5,
-// of runs so long that 21 take more than 20 s). `again`: the device has just been at work, so that
-// less warm-up does.
+// of runs so long that 21 take more than 20 s); three times, with work between, where that is
+// short, and the least median is kept. `again`: the device has just been at work, so that less
+// warm-up does.
 int bench_time(AdeptDevice *device, const AdeptTimedRun *runs, uint32_t count, bool again,
                BenchTimes *times);
 

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "codegen/package_writer.h"
 #include "frontend/bench.h"
@@ -23,9 +22,7 @@ typedef struct ModelBench {
 } ModelBench;
 
 static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+    return bench_clock() * 1e-9;
 }
 
 // ---- dims ------------------------------------------------------------------------------------
