@@ -134,9 +134,11 @@ bool view_broadcast(DimTable *dims, const View *view, uint8_t rank, const Dim *s
     return frame_store(dims, &frame, out);
 }
 
-// Deals the digits, from the innermost, to the new axes: whole, or split where the axis ends.
+// Deals the digits, from the innermost, to the new axes: whole, or split where the axis ends. A
+// size that is 1 under the facts that hold may be left over.
 bool frame_reshape(DimTable *dims, Frame *frame, uint8_t rank, const Dim *size) {
     Frame dealt = *frame;
+    Dim one = dim_const(dims, 1);
     frame_merge(dims, frame, true);
     unsigned left = frame->rows;
     dealt.rows = 0;
@@ -148,8 +150,11 @@ bool frame_reshape(DimTable *dims, Frame *frame, uint8_t rank, const Dim *size) 
             taken.axis = (uint8_t)axis;
             if (dim_same(dims, rest, row->size)) {
                 taken.size = rest;
-                rest = dim_const(dims, 1);
+                rest = one;
                 left--;
+            } else if (dim_same(dims, row->size, one)) {
+                left--;
+                continue;
             } else if (dim_exact_div(dims, rest, row->size, &quotient)) {
                 rest = quotient;
                 left--;
@@ -157,13 +162,14 @@ bool frame_reshape(DimTable *dims, Frame *frame, uint8_t rank, const Dim *size) 
                 taken.size = rest;
                 row->size = quotient;
                 row_scale(dims, frame, row, rest);
-                rest = dim_const(dims, 1);
+                rest = one;
             } else {
                 return false;
             }
             if (!frame_insert_row(&dealt, 0, &taken)) return false;
         }
     }
+    while (left && dim_same(dims, frame->row[left - 1].size, one)) left--;
     if (left) return false;
     dealt.rank = rank;
     for (unsigned axis = 0; axis < RANK_MAX; axis++)

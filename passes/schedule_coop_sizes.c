@@ -12,6 +12,8 @@ enum {
     SIZES_TILE = 128, // past so many tiles a unit, the number of tiles does not matter any more
     SIZES_TILES = 8,
     SIZES_RANGES = 4, // rather not more
+    SIZES_SMALLEST =
+        5,            // so many times what the smallest sizes lose counts: there time matters most
     SIZES_PARTS = 16, // of K, at most
     SIZES_STEPS = 4   // of each part, at least
 };
@@ -161,7 +163,11 @@ void coop_try(CoopSite *c, Schedule s) {
 // How much longer than with the best of each point, at the worst of the points.
 static double sizes_ratio(const CoopSite *c, const CoopTry *one, uint32_t from, uint32_t to) {
     double most = 0;
-    for (uint32_t i = from; i <= to; i++) most = fmax(most, one->cycles[i] / c->point[i].least);
+    for (uint32_t i = from; i <= to; i++) {
+        double ratio = one->cycles[i] / c->point[i].least;
+        if (c->apart && i == 0) ratio = 1 + SIZES_SMALLEST * (ratio - 1);
+        most = fmax(most, ratio);
+    }
     return most;
 }
 

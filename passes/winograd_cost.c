@@ -16,7 +16,7 @@ static const double worth_it = 0.9;
 // products, what remains where one operand is read through windows: into registers, into fragments
 // along channels, and one by one.
 static const double share_scalar = 0.65, share_fragments = 0.65, share_apart = 0.35;
-static const double transform_start = 1; // microseconds, besides its dispatch
+static const double transform_start = 3; // microseconds, besides its dispatch
 // Of the rate of moves, what transforms reach: along tiles, and along channels (next to fragments).
 static const double share_tiles = 0.85, share_channels = 0.35;
 enum {

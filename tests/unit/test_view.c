@@ -194,6 +194,30 @@ static void windows(void **state) {
     assert_int_equal(last, dim_sub(D, dim_mul(D, f->n, K(8)), K(1)));
 }
 
+// A convolution of one image, where N is known to be 1 only for a while: rows of pixels and depths
+// of taps and channels stay apart.
+static void windows_of_one(void **state) {
+    Fixture *f = *state;
+    Dim rows = dim_mul(D, f->n, K(16)), one = K(1);
+    View image = view_identity(D, SHAPE(f->n, K(4), K(4), K(8))), high, wide, turned, matrix;
+    assert_true(view_unfold(D, &image, 1, K(3), K(4), 1, 1, one, 0, &high));
+    assert_true(view_unfold(D, &high, 3, K(3), K(4), 1, 1, one, 0, &wide));
+    assert_true(view_permute(D, &wide, (uint8_t[]){0, 2, 4, 1, 3, 5}, &turned));
+    DimScope *scope = dim_scope_begin(D);
+    dim_assume(D, f->n, DIM_LE, one);
+    assert_true(view_reshape(D, &turned, SHAPE(rows, K(72)), &matrix));
+    assert_null(matrix.inner);
+    assert_true(view_is_vectorizable(D, &matrix, 8));
+    int64_t only[] = {1};
+    for (int64_t row = 0; row < 16; row++)
+        for (int64_t depth = 0; depth < 72; depth++) {
+            int64_t y = row / 4 + depth / 24 - 1, x = row % 4 + depth / 8 % 3 - 1;
+            int64_t at = y < 0 || y >= 4 || x < 0 || x >= 4 ? -1 : (y * 4 + x) * 8 + depth % 8;
+            assert_int_equal(view_offset(D, &matrix, only, (int64_t[]){row, depth}), at);
+        }
+    dim_scope_end(D, scope);
+}
+
 static void vectors(void **state) {
     Fixture *f = *state;
     View view = view_identity(D, SHAPE(f->n, K(16))), cut, padded;
@@ -226,6 +250,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(pads_are_guards, set_up, tear_down),
         cmocka_unit_test_setup_teardown(guards_follow_split_digits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(windows, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(windows_of_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(vectors, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
