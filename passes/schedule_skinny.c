@@ -15,6 +15,9 @@ enum {
     SKINNY_N_LEAST = 16,
     SKINNY_ROWS_MOST = 16,
     SKINNY_START = 1000,    // cycles of a workgroup, its first loads and its way out
+    SKINNY_TURN = 250,      // cycles between workgroups that a unit begins
+    SKINNY_END = 1800,      // cycles that units end apart where a workgroup reads SKINNY_LIFE
+    SKINNY_LIFE = 8192,     // bytes
     SKINNY_NEAR = 38,       // bytes a cycle to a unit from all memories
     SKINNY_REGISTERS = 200, // of an invocation, at most
     SKINNY_FILE = 65536,
@@ -71,6 +74,12 @@ static double skinny_flow(const SkinnySite *c, const Schedule *s) {
     return (0.7 + 0.35 * columns) * loads / (loads + 2.5);
 }
 
+// What a byte costs in loads that are not of full width, which all go through one port.
+static double skinny_short(const SkinnySite *c, const Schedule *s) {
+    double bytes = s->vec * c->bytes;
+    return c->along_n || bytes >= COOP_MOVE ? 1 : 0.5 + 0.5 * COOP_MOVE / bytes;
+}
+
 // All of y once; x again for each group of columns, from nearer memories; what is under way bounds
 // both, and so does arithmetic.
 static double skinny_time(const SkinnySite *c, const Schedule *s, double subgroups) {
@@ -82,8 +91,18 @@ static double skinny_time(const SkinnySite *c, const Schedule *s, double subgrou
     double loads = (c->along_n ? 1 : s->reg_n) * s->unroll;
     double full = schedule_memory_rate(c->site) * subgroups / (subgroups + 2) / (1 + 0.1 / loads);
     double time = fmax(far / full, elements * work / 128);
-    time = fmax(time, (far + near) / SKINNY_NEAR);
+    time = fmax(time, (far + near * skinny_short(c, s)) / SKINNY_NEAR);
     return fmax(time, (far + near / 2) / (skinny_flow(c, s) * subgroups));
+}
+
+// Beside reading, along K. Workgroups begin one after the other. They do not end together: the more
+// each of them reads, the longer some units are idle while others are not.
+static double skinny_turns(const SkinnySite *c, const Schedule *s, double reading) {
+    double groups = skinny_groups(c, s), bytes = c->n * c->k * c->batch * c->bytes;
+    double turns = groups / c->site->target->compute_units * SKINNY_TURN;
+    double join = 300 + 8.0 * c->rows * s->reg_n + (s->lanes > 32 ? 1.25 * s->lanes : 0);
+    double ends = SKINNY_END * log2(1 + bytes / groups / SKINNY_LIFE);
+    return fmax(reading, turns) + join + ends;
 }
 
 static double skinny_cost_device(const SkinnySite *c, const Schedule *s) {
@@ -94,15 +113,19 @@ static double skinny_cost_device(const SkinnySite *c, const Schedule *s) {
     double together = fmin(most, each), rounds = ceil(each / together);
     // The last round is not full.
     double uneven = each > most ? (groups + most / 16) / groups : each / groups;
-    double depth = skinny_depth(c, s) * skinny_parts(s), past = ceil(c->k / depth) * depth / c->k;
+    // Along K, steps behind the last whole trip are made one by one.
+    double depth = skinny_depth(c, s) * skinny_parts(s) / (c->along_n ? 1 : s->unroll);
+    double past = ceil(c->k / depth) * depth / c->k;
     double cost = skinny_time(c, s, together * s->local / 32) * uneven;
-    double sums = c->rows * (c->along_n ? s->vec : s->reg_n);
-    double join = c->along_n ? c->rows * (300 + 6.0 * s->lanes) : 300 + 8 * sums;
-    if (!c->along_n && s->lanes > 32) join += 40 * s->lanes / 32.0;
-    // In many rounds workgroups start and end while others read; what is past the end is not read
-    // from memory.
-    cost += (SKINNY_START + join) * (0.85 + 0.15 * fmin(rounds, 3)) + 0.1 * cost * (past - 1);
-    return cost + schedule_split_cost(c->site, c->rows * c->n * c->batch, skinny_parts(s));
+    double join = c->rows * (300 + 6.0 * s->lanes);
+    // What is past the end is not read from memory.
+    double wasted = 0.1 * cost * (past - 1);
+    // In many rounds workgroups start and end while others read.
+    if (c->along_n)
+        cost += (SKINNY_START + join) * (0.85 + 0.15 * fmin(rounds, 3));
+    else
+        cost = skinny_turns(c, s, cost);
+    return cost + wasted + schedule_split_cost(c->site, c->rows * c->n * c->batch, skinny_parts(s));
 }
 
 static void skinny_add(SkinnySite *c, const Schedule *s) {
@@ -120,7 +143,7 @@ static void skinny_add(SkinnySite *c, const Schedule *s) {
 
 static void skinny_candidate(SkinnySite *c, Schedule s) {
     const Target *target = c->site->target;
-    s.form = "skinny", s.tile_m = c->rows, s.vec = c->vec;
+    s.form = "skinny", s.tile_m = c->rows;
     if (s.local > target->max_invocations) return;
     if (target->compute_units && skinny_registers(c, &s) > SKINNY_REGISTERS) return;
     if (s.unroll > 1 && c->k < skinny_depth(c, &s) / 2) return; // half of it past the end
@@ -130,25 +153,39 @@ static void skinny_candidate(SkinnySite *c, Schedule s) {
         if (c->bounded && schedule_split_pays(c->site, groups, s.split_k)) skinny_add(c, &s);
 }
 
-static void skinny_along_k(SkinnySite *c) {
+// Powers of two, and what makes whole trips of K.
+static bool skinny_unrolls(const SkinnySite *c, uint32_t step, uint32_t unroll) {
+    int64_t k;
+    bool whole = dim_is_const(c->site->dims, c->shape.k, &k) && k % ((int64_t)step * unroll) == 0;
+    return whole || (unroll & (unroll - 1)) == 0;
+}
+
+static void skinny_lanes_along_k(SkinnySite *c, uint32_t lanes, uint32_t vec) {
     const Target *target = c->site->target;
     TargetFeatures need = TF_SUBGROUP_SIZE_CONTROL | TF_SUBGROUP_SHUFFLE;
     bool fixed = (target->features & need) == need && target->subgroup_min == target->subgroup_max;
     bool device = target->compute_units > 0;
-    uint32_t unroll_most = device ? 8 : 1;
-    for (uint32_t lanes = device ? 32 : 8; lanes <= 128; lanes *= 2)
-        for (uint32_t columns = c->shape.cells; columns <= (device ? 4 : 8); columns *= 2)
-            for (uint32_t unroll = 1; unroll <= unroll_most; unroll *= 2) {
-                Schedule s = {.local = lanes < 128 ? 128 : lanes, .lanes = lanes};
-                s.reg_n = columns, s.unroll = unroll;
-                // Two loads under way are better than one, whatever the registers.
-                if (device && unroll == 1 && c->k >= 2.0 * lanes * c->vec) continue;
-                if (fixed && s.local % target->subgroup_size == 0)
-                    s.subgroup = target->subgroup_size;
-                uint32_t near = s.subgroup && s.subgroup < lanes ? s.subgroup : lanes;
-                if (c->rows * columns > near || c->rows * columns > 32) continue;
-                skinny_candidate(c, s);
-            }
+    Schedule s = {.local = lanes < 128 ? 128 : lanes, .lanes = lanes, .vec = vec};
+    if (fixed && s.local % target->subgroup_size == 0) s.subgroup = target->subgroup_size;
+    uint32_t near = s.subgroup && s.subgroup < lanes ? s.subgroup : lanes;
+    for (s.reg_n = c->shape.cells; s.reg_n <= (device ? 4 : 8); s.reg_n *= 2)
+        for (s.unroll = 1; s.unroll <= (device ? 8 : 1); s.unroll++) {
+            // Two loads under way are better than one, whatever the registers.
+            if (device && s.unroll == 1 && c->k >= 2.0 * lanes * vec) continue;
+            if (c->rows * s.reg_n > near || c->rows * s.reg_n > 32) continue;
+            if (skinny_unrolls(c, lanes * vec, s.unroll)) skinny_candidate(c, s);
+        }
+}
+
+static void skinny_along_k(SkinnySite *c) {
+    bool device = c->site->target->compute_units > 0;
+    for (uint32_t lanes = device ? 32 : 8; lanes <= 128; lanes *= 2) {
+        if (device && lanes > 32 && 2 * c->k < lanes * c->vec) break; // most lanes have no work
+        skinny_lanes_along_k(c, lanes, c->vec);
+        // Half of 16 bytes, in one load: twice as many are under way.
+        if (device && c->vec * c->bytes == COOP_MOVE && c->vec / 2 <= 4)
+            skinny_lanes_along_k(c, lanes, c->vec / 2);
+    }
 }
 
 static void skinny_along_n(SkinnySite *c) {
@@ -157,7 +194,8 @@ static void skinny_along_n(SkinnySite *c) {
     for (uint32_t local = 64; local <= 256; local *= 2)
         for (uint32_t lanes = 4; 4 * lanes <= local; lanes *= 2)
             for (uint32_t unroll = 2; unroll <= unroll_most; unroll *= 2) {
-                Schedule s = {.local = local, .lanes = lanes, .reg_n = c->vec, .unroll = unroll};
+                Schedule s = {.local = local, .lanes = lanes, .unroll = unroll};
+                s.reg_n = s.vec = c->vec;
                 if (c->rows * c->vec > 128 || local * c->vec * 4 > target->shared_bytes) continue;
                 skinny_candidate(c, s);
             }
