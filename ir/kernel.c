@@ -90,6 +90,7 @@ bool kop_result_type(KOp op, const KType *t, KType *out) {
     case K_RULE_SHUFFLE: return plain && ktype_equal(t[1], K_TYPE(KT_I32, 1));
     case K_RULE_ID: *out = K_TYPE(KT_I32, 1); return true;
     case K_RULE_UNPACK: *out = K_TYPE(KT_F32, 2); return kind == KT_I32 && lanes == 1;
+    case K_RULE_PACK: *out = K_TYPE(KT_I32, 1); return kind == KT_F32 && lanes == 2;
     case K_RULE_VECTOR:
         *out = K_TYPE((uint8_t)kind, info->operands);
         return equal && plain && lanes == 1;

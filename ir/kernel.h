@@ -69,7 +69,8 @@ typedef enum KRule {
     K_RULE_SHUFFLE,
     K_RULE_ID,
     K_RULE_VECTOR,
-    K_RULE_UNPACK
+    K_RULE_UNPACK,
+    K_RULE_PACK
 } KRule;
 
 enum { K_PURE = 1, K_COMMUTES = 2, K_EFFECT = 4, K_SUBGROUP = 8, K_UNIFORM = 16 };

@@ -48,6 +48,14 @@ void kmachine_alu(KMachine *m, KVal at) {
                 out[lane * m->lanes + i].f = (float)number_load(DT_F16, &half[lane]);
         }
         return;
+    case K_PACK_F16:
+        for (uint32_t i = 0; i < m->lanes; i++) {
+            uint16_t half[2];
+            for (unsigned lane = 0; lane < 2; lane++)
+                number_store(DT_F16, a[lane * m->lanes + i].f, &half[lane]);
+            out[i].u = half[0] | (uint32_t)half[1] << 16;
+        }
+        return;
     case K_NOT:
         for (uint32_t i = 0; i < n; i++) out[i].u = instr->type.kind == KT_BOOL ? !a[i].u : ~a[i].u;
         return;

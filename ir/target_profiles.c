@@ -74,6 +74,6 @@ const char *const target_profile_texts[] = {
     "product = bf16 317 270\n"
     "product = i8 305 509\n"
     "product = u8 305 509\n"
-    "product = f32 45 48\n"
+    "product = f32 48 45\n"
     "device = NVIDIA H200\n",
 };

@@ -71,6 +71,10 @@ static bool coop_guarded(const View *view) {
     return false;
 }
 
+unsigned coop_unit(const CoopOperand *operand) {
+    return COOP_MOVE / (operand->planes ? 2 : dtype_bytes(operand->dtype));
+}
+
 bool coop_operand_reads(Graph *g, NodeId fused, CoopOperand *o) {
     NodeId from = graph_value(g, o->base)->node;
     const Node *node = graph_node(g, from);
@@ -81,9 +85,10 @@ bool coop_operand_reads(Graph *g, NodeId fused, CoopOperand *o) {
     const Type *base = &graph_value(g, o->base)->type;
     if (base->dtype != o->dtype) return false;
     // Moves are counted in words, in 31 bits; guarded elements are not worth more care.
-    unsigned unit = COOP_MOVE / dtype_bytes(o->dtype);
+    unsigned unit = coop_unit(o);
     int64_t most = dim_bounds(g->dims, type_elements(g->dims, base)).hi;
-    o->vector = most / unit < INT32_MAX / 4 && coop_moves(g, &o->view, unit, &o->moves);
+    o->vector = most / unit < INT32_MAX / (unit * dtype_bytes(o->dtype) / 4) &&
+                coop_moves(g, &o->view, unit, &o->moves);
     o->linear = o->vector && coop_linear(g, o, &o->k_bytes);
     int64_t limit = INT32_MAX / dtype_bytes(o->dtype);
     return o->vector || !coop_guarded(&o->view) || most < limit;
@@ -93,15 +98,32 @@ bool coop_moves_whole(const CoopOperand *o) {
     return o->in_memory && o->vector && o->moves.guards == 0;
 }
 
-bool coop_operand(Graph *g, NodeId fused, const ContractShape *shape, bool columns,
-                  CoopOperand *o) {
-    *o = (CoopOperand){.value = columns ? shape->y : shape->x, .columns = columns};
+static bool coop_operand_as(Graph *g, NodeId fused, const ContractShape *shape, bool columns,
+                            bool planes, CoopOperand *o) {
+    *o =
+        (CoopOperand){.value = columns ? shape->y : shape->x, .columns = columns, .planes = planes};
     const Type *type = &graph_value(g, o->value)->type;
     o->dtype = type->dtype;
     o->others = columns ? shape->n_axes : shape->m_axes;
     o->rows = columns ? shape->n : shape->m;
     o->k_fast = contract_k_fast(g, shape, o->value);
     return coop_view(g, shape, o) && coop_operand_reads(g, fused, o);
+}
+
+bool coop_operand(Graph *g, NodeId fused, const ContractShape *shape, bool columns,
+                  CoopOperand *o) {
+    return coop_operand_as(g, fused, shape, columns, false, o);
+}
+
+bool coop_shape_planes(Graph *g, NodeId fused, CoopShape *out) {
+    ContractShape *shape = &out->contract;
+    if (!contract_shape(g, fused, shape) || shape->pool) return false;
+    out->ab = DT_F16, out->acc = DT_F32;
+    return graph_value(g, shape->x)->type.dtype == DT_F32 &&
+           graph_value(g, shape->y)->type.dtype == DT_F32 &&
+           dim_bounds(g->dims, shape->k).lo >= 1 &&
+           coop_operand_as(g, fused, shape, false, true, &out->x) &&
+           coop_operand_as(g, fused, shape, true, true, &out->y);
 }
 
 bool coop_shape(Graph *g, NodeId fused, CoopShape *out) {
@@ -137,18 +159,26 @@ unsigned coop_stretch(const Schedule *s) {
     return coop_span(s) * (s->stagger > 1 ? s->stagger : 1);
 }
 
+unsigned coop_deep(const CoopShape *shape, const Schedule *s) {
+    unsigned deep = s->tile_k / s->frag_k / coop_slices(s);
+    return shape->x.planes ? 2 * deep : deep;
+}
+
 CoopTile coop_tile(const CoopOperand *operand, const Schedule *s) {
-    unsigned bytes = dtype_bytes(operand->dtype);
+    unsigned bytes = operand->planes ? 2 : dtype_bytes(operand->dtype);
     CoopTile t = {.rows = operand->columns ? s->tile_n : s->tile_m, .depth = s->tile_k};
     t.parts = 1, t.buffers = s->stages > 1 ? 2 : 1;
     // Rows along K are fetched 64 bytes at a time where a step is shorter and they are not too
     // many.
     bool few = t.rows <= COOP_DEEP_ROWS;
-    if (t.buffers == 2 && operand->k_fast && few && s->tile_k * bytes <= 32) t.parts = 2;
+    if (t.buffers == 2 && operand->k_fast && few && !operand->planes && s->tile_k * bytes <= 32)
+        t.parts = 2;
     t.depth *= t.parts;
-    t.lines = operand->k_fast ? t.rows : t.depth;
-    t.line = (operand->k_fast ? t.depth : t.rows) * bytes / COOP_MOVE;
+    unsigned deep = operand->planes ? 2 * t.depth : t.depth;
+    t.lines = operand->k_fast ? t.rows : deep;
+    t.line = (operand->k_fast ? deep : t.rows) * bytes / COOP_MOVE;
     t.pitch = (t.line | 1) * 4;
+    if (operand->planes) t.low = operand->k_fast ? t.line / 2 * 4 : t.depth * t.pitch;
     t.words = t.lines * t.pitch;
     unsigned fragment = operand->columns ? s->frag_n : s->frag_m;
     t.lanes = coop_smaller((operand->k_fast ? s->frag_k : fragment) * bytes / 4, 4);
@@ -195,10 +225,9 @@ static bool coop_has_fragment(const Target *target, const CoopShape *shape, cons
 
 static bool coop_fits_side(const CoopOperand *o, const Schedule *s) {
     CoopTile t = coop_tile(o, s);
-    unsigned bytes = dtype_bytes(o->dtype);
     unsigned fast = o->k_fast ? t.depth : t.rows;
     unsigned moves = t.lines * t.line / t.parts;
-    return fast * bytes % COOP_MOVE == 0 && t.lines % t.parts == 0 && moves <= 16 * s->local;
+    return fast % coop_unit(o) == 0 && t.lines % t.parts == 0 && moves <= 16 * s->local;
 }
 
 const char *coop_refuses(const CoopShape *shape, const Schedule *s, const Target *target) {
@@ -218,6 +247,7 @@ const char *coop_refuses(const CoopShape *shape, const Schedule *s, const Target
     unsigned deep = coop_slices(s) * s->frag_k; // of all slices together
     if (!s->tile_k || s->tile_k % deep || s->tile_k > 8 * deep)
         return "tile_k must be at most 8 times frag_k, in each slice";
+    if (s->slices > 1 && shape->x.planes) return "slices are not of planes";
     if (s->slices > 1 && (s->stages != 1 || s->split_k > 1))
         return "slices are of one stage and all of K";
     if (s->stages != 1 && s->stages != 2) return "stages must be 1 or 2";

@@ -22,6 +22,7 @@ typedef struct CoopOperand {
     bool k_fast;    // fast is K; else slow is
     bool in_memory; // the base is; else it is computed on the way in
     bool vector;    // it can be read as moves, all of them inside or outside (see `moves`)
+    bool planes;    // f32 in memory, two planes of f16 in workgroup memory (planes_shape.h)
     bool linear;    // the address of a move grows by k_bytes with each step of K
     Dim rows;       // M or N
     Dim k_bytes;
@@ -41,8 +42,12 @@ bool coop_operand(Graph *g, NodeId fused, const ContractShape *shape, bool colum
 // Whether 16 bytes along the fast axis, from any multiple of their elements on, are read at once
 // without a guard.
 bool coop_moves_whole(const CoopOperand *operand);
+// Elements of a move: 16 bytes in workgroup memory; of planes, in each of them.
+unsigned coop_unit(const CoopOperand *operand);
 // False where no schedule of this form can compute the node, whatever the target.
 bool coop_shape(Graph *g, NodeId fused, CoopShape *out);
+// The same of an f32 product whose operands become planes on their way into workgroup memory.
+bool coop_shape_planes(Graph *g, NodeId fused, CoopShape *out);
 
 // What is said of the operand's place in memory, given value, dtype, k_fast and the view on its
 // base. False where no kernel of the form can read it.
@@ -52,7 +57,8 @@ bool coop_operand_reads(Graph *g, NodeId fused, CoopOperand *o);
 // steps of tile_k each; sizes in elements or 32-bit words.
 typedef struct CoopTile {
     unsigned rows, depth, parts, buffers;
-    unsigned lines, line; // of a buffer; moves in a line
+    unsigned lines, line; // of a buffer; 16 bytes each in a line
+    unsigned low;   // of planes: words from an element of the high one to the same of the low one
     unsigned pitch; // words from line to line; an odd number of moves, so that fragments' rows
                     // lie in different banks
     unsigned words; // of one buffer
@@ -64,6 +70,7 @@ unsigned coop_slices(const Schedule *s); // likewise
 unsigned coop_span(const Schedule *s);   // K of one trip of the loop
 // K that a tile goes round before it goes on: parts of K begin at multiples of it.
 unsigned coop_stretch(const Schedule *s);
+unsigned coop_deep(const CoopShape *shape, const Schedule *s); // fragments along K of a subgroup
 CoopTile coop_tile(const CoopOperand *operand, const Schedule *s);
 // Words that sums need on their way out, and how many fragments side by side pass at a time.
 uint32_t coop_staging(const CoopShape *shape, const Schedule *s, unsigned *fragments);

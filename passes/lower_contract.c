@@ -62,11 +62,9 @@ typedef struct ContractForm {
     bool (*lower)(Lower *l);
 } ContractForm;
 
-static const ContractForm contract_forms[] = {{"simt", lower_simt},
-                                              {"coop", lower_coop},
-                                              {"skinny", lower_skinny},
-                                              {"direct", lower_direct},
-                                              {"planes", lower_planes}};
+static const ContractForm contract_forms[] = {{"simt", lower_simt},     {"coop", lower_coop},
+                                              {"skinny", lower_skinny}, {"direct", lower_direct},
+                                              {"planes", lower_planes}, {"halves", lower_halves}};
 
 bool lower_contract(Lower *l) {
     const char *form = l->schedule->form ? l->schedule->form : "simt";

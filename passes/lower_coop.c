@@ -17,10 +17,6 @@ typedef struct CoopCarry {
     unsigned sums, x_fragments, y_fragments, x_moves, y_moves, count; // where each begins
 } CoopCarry;
 
-static unsigned coop_deep(const Coop *c) { // fragments along K in a step of a subgroup
-    return c->s->tile_k / c->s->frag_k / coop_slices(c->s);
-}
-
 static void coop_products(Coop *c, const KVal *x, const KVal *y, KVal *sum) {
     for (unsigned i = 0; i < c->down; i++)
         for (unsigned j = 0; j < c->across; j++) {
@@ -51,8 +47,9 @@ typedef struct CoopPlanes {
 
 static void coop_planes_take(Coop *c, const CoopSide *side, unsigned n, CoopPlanes *out) {
     const Schedule *s = c->s;
-    unsigned row = n * (side->operand->columns ? s->frag_n : s->frag_m), half = s->tile_k / 2;
-    for (unsigned d = 0; d < coop_deep(c) / 2; d++) {
+    unsigned row = n * (side->operand->columns ? s->frag_n : s->frag_m);
+    unsigned deep = coop_deep(&c->shape, s) / 2, half = deep * s->frag_k;
+    for (unsigned d = 0; d < deep; d++) {
         out->high[d] = coop_side_fragment(c, side, 0, d * s->frag_k, row);
         out->low[d] = coop_side_fragment(c, side, 0, half + d * s->frag_k, row);
     }
@@ -61,7 +58,7 @@ static void coop_planes_take(Coop *c, const CoopSide *side, unsigned n, CoopPlan
 // Row (column) n of fragments that were taken in the order of coop_take.
 static void coop_planes_of(const Coop *c, const KVal *taken, unsigned count, unsigned n,
                            CoopPlanes *out) {
-    unsigned half = coop_deep(c) / 2;
+    unsigned half = coop_deep(&c->shape, c->s) / 2;
     for (unsigned d = 0; d < half; d++) {
         out->high[d] = taken[d * count + n];
         out->low[d] = taken[(half + d) * count + n];
@@ -74,7 +71,7 @@ static void coop_planes_add(Coop *c, const CoopPlanes *x, const CoopPlanes *y, K
     KBuilder *b = c->l->b;
     KType type = ktype_frag(KU_ACC, DT_F32, c->s->frag_m, c->s->frag_n);
     KVal own = k_frag_fill(b, type, k_f32(b, 0));
-    unsigned deep = coop_deep(c) / 2;
+    unsigned deep = coop_deep(&c->shape, c->s) / 2;
     for (unsigned d = 0; d < deep; d++) {
         own = k_frag_mul_add(b, x->high[d], y->low[d], own);
         own = k_frag_mul_add(b, x->low[d], y->high[d], own);
@@ -131,7 +128,7 @@ static void coop_step_simple(Coop *c, KVal k, KVal *x_ahead, KVal *y_ahead, KVal
         coop_products_planes(c, sums);
         return;
     }
-    for (unsigned d = 0; d < coop_deep(c); d++) {
+    for (unsigned d = 0; d < coop_deep(&c->shape, c->s); d++) {
         KVal left[COOP_LINE_MAX], right[COOP_LINE_MAX];
         coop_fragments(c, &c->x, 0, d * c->s->frag_k, left);
         coop_fragments(c, &c->y, 0, d * c->s->frag_k, right);
@@ -142,7 +139,7 @@ static void coop_step_simple(Coop *c, KVal k, KVal *x_ahead, KVal *y_ahead, KVal
 static void coop_loop_simple(Coop *c) {
     KBuilder *b = c->l->b;
     KVal init[COOP_CARRY_MAX], now[COOP_CARRY_MAX], out[COOP_CARRY_MAX];
-    unsigned x_count = c->x.ahead ? c->x.count : 0, y_count = c->y.ahead ? c->y.count : 0;
+    unsigned x_count = c->x.ahead ? c->x.held : 0, y_count = c->y.ahead ? c->y.held : 0;
     unsigned sums = c->down * c->across, x_moves = sums, y_moves = x_moves + c->ahead * x_count;
     unsigned count = y_moves + c->ahead * y_count;
     KVal first = c->split.first;
@@ -166,7 +163,7 @@ static void coop_take(Coop *c, const CoopSide *side, unsigned step, KVal *out) {
     const CoopTile *t = &side->tile;
     unsigned buffer = step / t->parts % 2, k = step % t->parts * c->s->tile_k;
     unsigned count = side->operand->columns ? c->across : c->down;
-    for (unsigned d = 0; d < coop_deep(c); d++)
+    for (unsigned d = 0; d < coop_deep(&c->shape, c->s); d++)
         coop_fragments(c, side, buffer, k + d * c->s->frag_k, out + d * count);
 }
 
@@ -186,10 +183,10 @@ static void coop_stow(Coop *c, CoopSide *side, unsigned step, const KVal *moves)
 
 static CoopCarry coop_carry(const Coop *c) {
     CoopCarry at = {.x_fragments = c->down * c->across};
-    at.y_fragments = at.x_fragments + c->down * coop_deep(c);
-    at.x_moves = at.y_fragments + c->across * coop_deep(c);
-    at.y_moves = at.x_moves + c->x.count * c->ahead;
-    at.count = at.y_moves + c->y.count * c->ahead;
+    at.y_fragments = at.x_fragments + c->down * coop_deep(&c->shape, c->s);
+    at.x_moves = at.y_fragments + c->across * coop_deep(&c->shape, c->s);
+    at.y_moves = at.x_moves + c->x.held * c->ahead;
+    at.count = at.y_moves + c->y.held * c->ahead;
     return at;
 }
 
@@ -202,8 +199,8 @@ static void coop_step(Coop *c, const CoopCarry *at, KVal k, unsigned step, KVal 
     coop_take(c, &c->x, step + 1, x);
     coop_take(c, &c->y, step + 1, y);
     unsigned turn = step + 1, place = turn % c->ahead;
-    KVal *x_moves = now + at->x_moves + place * c->x.count;
-    KVal *y_moves = now + at->y_moves + place * c->y.count;
+    KVal *x_moves = now + at->x_moves + place * c->x.held;
+    KVal *y_moves = now + at->y_moves + place * c->y.held;
     coop_stow(c, &c->x, turn, x_moves);
     coop_stow(c, &c->y, turn, y_moves);
     KVal later = k_iadd(b, k, k_i32(b, (int32_t)((1 + c->ahead) * c->s->tile_k)));
@@ -213,7 +210,7 @@ static void coop_step(Coop *c, const CoopCarry *at, KVal k, unsigned step, KVal 
     if (c->planes)
         coop_products_taken(c, x_now, y_now, now + at->sums);
     else
-        for (unsigned d = 0; d < coop_deep(c); d++)
+        for (unsigned d = 0; d < coop_deep(&c->shape, c->s); d++)
             coop_products(c, x_now + d * c->down, y_now + d * c->across, now + at->sums);
     for (unsigned i = at->x_fragments; i < at->y_fragments; i++) now[i] = x[i - at->x_fragments];
     for (unsigned i = at->y_fragments; i < at->x_moves; i++) now[i] = y[i - at->y_fragments];
@@ -231,7 +228,7 @@ static void coop_fill(Coop *c, CoopSide *side, KVal *ahead) {
     coop_stow(c, side, 0, moves);
     for (unsigned turn = 1; turn <= c->ahead; turn++)
         coop_turn(c, side, k_iadd(b, first, k_i32(b, (int32_t)(turn * c->s->tile_k))), turn,
-                  ahead + turn % c->ahead * side->count);
+                  ahead + turn % c->ahead * side->held);
 }
 
 static void coop_loop_carried(Coop *c) {
@@ -367,9 +364,12 @@ bool lower_coop_planes(Lower *l, const PlanesLayout *layout) {
     Schedule *schedule = arena_alloc(l->arena, sizeof *schedule);
     PlanesRead *read = arena_alloc(l->arena, sizeof *read);
     *schedule = planes_fragments(l->schedule);
-    *read = planes_read(l, layout, true);
+    *read = planes_read(l, layout, !layout->late);
     c->l = l, c->s = schedule, c->planes = read;
-    c->shape = planes_coop_shape(l->graph, layout);
+    if (!planes_coop_shape(l->graph, l->node, layout, &c->shape)) {
+        lower_fail(l, "its operands cannot become f16 planes on their way");
+        return false;
+    }
     c->x.pointer = read->x_planes, c->y.pointer = read->y_planes;
     return !l->failed && coop_make(c, layout);
 }

@@ -13,7 +13,7 @@ typedef struct CoopSide {
     Space space; // of the operand, for values computed on the way in
     Space seen;  // [batch, slow, fast]
     uint32_t region;
-    unsigned count;                // moves of one invocation in one part
+    unsigned count, held;          // moves of one invocation in one part, and their values
     bool ahead;                    // moves are loaded long before they are stored
     bool whole;                    // no k is past the end
     KVal pointer, zero;            // of the base; a move of zeros
@@ -25,6 +25,7 @@ typedef struct CoopSide {
     bool even;                     // not linear, but a buffer's K is one run of neighbours; then:
     AddressPart place[2][COOP_MOVES_MAX]; // where it is in the first run
     KVal warp;                            // first row or column of this subgroup's tile
+    KVal scale[COOP_MOVES_MAX][2];        // planes: factors of a move's values
 } CoopSide;
 
 typedef struct Coop {
@@ -46,7 +47,7 @@ typedef struct Coop {
 
 // lower_coop_side.c
 void coop_side_begin(Coop *c, CoopSide *side, const CoopOperand *operand, uint32_t words);
-// Loads part `part` of the buffer whose K starts at k0: `count` moves into out. k0 is a sum of tile
+// Loads part `part` of the buffer whose K starts at k0: `held` values into out. k0 is a sum of tile
 // depths, perhaps past the end.
 void coop_side_fetch(Coop *c, CoopSide *side, unsigned part, KVal k0, KVal *out);
 // One element of an operand in memory as bits, at a point of its view; of its pad, over a whole
@@ -57,9 +58,16 @@ void coop_side_put(Coop *c, CoopSide *side, unsigned buffer, unsigned part, cons
 // The fragment of rows (columns) from `row` of the subgroup's tile on, at `k` in the buffer.
 KVal coop_side_fragment(Coop *c, const CoopSide *side, unsigned buffer, unsigned k, unsigned row);
 
+// lower_coop_planes.c
+// Before the loop: the factors of the rows (columns) that a slot's moves are of.
+void coop_planes_scale(Coop *c, CoopSide *side, unsigned slot);
+// Both planes of a move, 16 bytes each.
+void coop_planes_of_move(Coop *c, const CoopSide *side, unsigned slot, const KVal *move,
+                         KVal *plane);
+
 // lower_coop_store.c
 void coop_store(Coop *c);
 
 bool lower_coop(Lower *l);
-// The third dispatch of form "planes".
+// The products of forms "planes" and "halves".
 bool lower_coop_planes(Lower *l, const PlanesLayout *layout);

@@ -14,9 +14,9 @@ static KVal side_number(Coop *c, unsigned value) {
 
 // Lines that follow each other in the order of invocations: eight neighbours store to eight
 // different groups of banks, and still read whole lines.
-static KVal side_line(Coop *c, const CoopSide *side, KVal line) {
+static KVal side_line(Coop *c, const CoopSide *side, unsigned width, KVal line) {
     KBuilder *b = c->l->b;
-    unsigned width = side->tile.line, lines = 8 / (width ? width : 1), shift = 0;
+    unsigned lines = 8 / (width ? width : 1), shift = 0;
     if (width < 2 || width > 4 || (width & (width - 1)) || side->tile.lines % 8) return line;
     while (1u << shift < lines) shift++;
     KVal low = k_and(b, line, side_number(c, 7));
@@ -36,7 +36,7 @@ static void side_point(const Coop *c, const CoopSide *side, KVal row, KVal k, Po
 static Address side_address(Coop *c, const CoopSide *side, KVal row, KVal k) {
     Point point = point_make(&side->seen, 1);
     side_point(c, side, row, k, &point);
-    unsigned unit = COOP_MOVE / dtype_bytes(side->operand->dtype);
+    unsigned unit = coop_unit(side->operand);
     point.index[2] = k_udiv(c->l->b, point.index[2], side_number(c, unit));
     return lower_address(c->l, &side->operand->moves, &point, 0, DT_U8);
 }
@@ -49,7 +49,7 @@ static bool side_is_even(Coop *c, const CoopSide *side) {
     if (!o->vector || o->linear || !o->k_fast || o->moves.inner) return false;
     int fast = o->moves.digits - 1;
     while (fast >= 0 && dim_is(dims, o->moves.digit[fast].size, 1)) fast--;
-    unsigned unit = COOP_MOVE / dtype_bytes(o->dtype), depth = side->tile.depth;
+    unsigned unit = coop_unit(o), depth = side->tile.depth;
     return fast >= 0 && o->moves.digit[fast].axis == 2 && depth % unit == 0 &&
            dim_divides(dims, depth / unit, o->moves.digit[fast].size);
 }
@@ -60,7 +60,7 @@ static AddressPart side_place(Coop *c, const CoopSide *side, KVal row, KVal k) {
     Point point = point_make(&side->seen, 1);
     side_point(c, side, row, side_number(c, 0), &point);
     AddressPart part = lower_address_part(c->l, &side->operand->moves, &point, true);
-    unsigned unit = COOP_MOVE / dtype_bytes(side->operand->dtype);
+    unsigned unit = coop_unit(side->operand);
     part.index = k_iadd(b, part.index, k_udiv(b, k, side_number(c, unit)));
     return part;
 }
@@ -69,10 +69,24 @@ static AddressPart side_place(Coop *c, const CoopSide *side, KVal row, KVal k) {
 static AddressPart side_run(Coop *c, const CoopSide *side, KVal near) {
     KVal zero = side_number(c, 0);
     Point point = point_make(&side->seen, 1);
-    unsigned unit = COOP_MOVE / dtype_bytes(side->operand->dtype);
+    unsigned unit = coop_unit(side->operand);
     point.index[0] = point.index[1] = zero;
     point.index[2] = k_udiv(c->l->b, near, side_number(c, unit));
     return lower_address_part(c->l, &side->operand->moves, &point, false);
+}
+
+static unsigned side_values(const CoopSide *side) { // of a move
+    return side->operand->planes ? 2 : 1;
+}
+
+// Lines of a buffer as they lie in memory, and moves in one.
+static unsigned side_lines(const CoopSide *side) {
+    return side->operand->k_fast ? side->tile.rows : side->tile.depth;
+}
+
+static unsigned side_width(const CoopSide *side) {
+    const CoopOperand *o = side->operand;
+    return o->planes && o->k_fast ? side->tile.line / 2 : side->tile.line;
 }
 
 static void side_slot(Coop *c, CoopSide *side, unsigned slot) {
@@ -80,15 +94,15 @@ static void side_slot(Coop *c, CoopSide *side, unsigned slot) {
     KBuilder *b = l->b;
     const CoopOperand *o = side->operand;
     const CoopTile *t = &side->tile;
-    unsigned lines = t->lines / t->parts, total = lines * t->line;
-    unsigned unit = COOP_MOVE / dtype_bytes(o->dtype);
+    unsigned lines = side_lines(side) / t->parts, wide = side_width(side), total = lines * wide;
+    unsigned unit = coop_unit(o);
     KVal e = k_iadd(b, c->id, side_number(c, slot * c->s->local));
     if ((slot + 1) * c->s->local > total) {
         side->inside[slot] = k_slt(b, e, side_number(c, total));
         e = k_smin(b, e, side_number(c, total - 1));
     }
-    KVal width = side_number(c, t->line);
-    KVal line = side_line(c, side, k_udiv(b, e, width));
+    KVal width = side_number(c, wide);
+    KVal line = side_line(c, side, wide, k_udiv(b, e, width));
     KVal within = k_urem(b, e, width), along = k_imul(b, within, side_number(c, unit));
     side->put[slot] =
         k_iadd(b, k_imul(b, line, side_number(c, t->pitch)), k_imul(b, within, side_number(c, 4)));
@@ -106,6 +120,7 @@ static void side_slot(Coop *c, CoopSide *side, unsigned slot) {
         if (o->linear) side->at[part][slot] = side_address(c, side, at, side->k[slot]);
         if (side->even) side->place[part][slot] = side_place(c, side, at, side->k[slot]);
     }
+    if (o->planes) coop_planes_scale(c, side, slot);
 }
 
 static Space side_space(Coop *c, const CoopOperand *o) {
@@ -133,8 +148,9 @@ void coop_side_begin(Coop *c, CoopSide *side, const CoopOperand *operand, uint32
     side->ahead = operand->vector;
     side->even = side_is_even(c, side);
     side->whole = dim_divides(l->dims, c->span, c->shape.contract.k);
-    unsigned lanes = side->tile.lanes, total = side->tile.lines * side->tile.line;
+    unsigned lanes = side->tile.lanes, total = side_lines(side) * side_width(side);
     side->count = (total / side->tile.parts + c->s->local - 1) / c->s->local;
+    side->held = side->count * side_values(side);
     side->region = k_shared(l->b, operand->columns ? "tile_y" : "tile_x", DT_I32, lanes,
                             (words + lanes - 1) / lanes);
     if (operand->in_memory && !side->pointer)
@@ -159,12 +175,14 @@ KVal coop_element_bits(Lower *l, const CoopOperand *o, const Point *point, KVal 
     KVal bits;
     if (dtype_bytes(o->dtype) == 1) {
         bits = k_load(b, at.pointer, index, DT_U8, 1, 1);
+    } else if (dtype_bytes(o->dtype) == 4) {
+        bits = k_load(b, at.pointer, index, DT_I32, 1, 4);
     } else { // a bf16 is the upper half of an f32, so that the load moves any 16 bits as they are
         bits = k_as_i32(b, k_load(b, at.pointer, index, DT_BF16, 1, 2));
         bits = k_shr(b, bits, k_i32(b, 16));
     }
     if (!at.valid) return bits;
-    int32_t mask = dtype_bytes(o->dtype) == 1 ? 0xff : 0xffff;
+    int32_t mask = dtype_bytes(o->dtype) == 1 ? 0xff : dtype_bytes(o->dtype) == 2 ? 0xffff : -1;
     KVal pad = k_and(b, coop_pad_bits(l, o), k_i32(b, mask));
     return k_select(b, at.valid, bits, pad);
 }
@@ -174,6 +192,7 @@ static KVal side_bits(Coop *c, DType dtype, KVal value) {
     KBuilder *b = c->l->b;
     if (dtype == DT_I8 || dtype == DT_U8) return k_and(b, value, k_i32(b, 0xff));
     KVal bits = k_as_i32(b, lower_round(b, value, dtype));
+    if (dtype == DT_F32) return bits;
     if (dtype == DT_BF16) return k_shr(b, bits, k_i32(b, 16));
     KVal sign = k_and(b, k_shr(b, bits, k_i32(b, 16)), k_i32(b, 0x8000));
     KVal size = k_and(b, bits, k_i32(b, 0x7fffffff));
@@ -206,8 +225,9 @@ static KVal side_clamp(Coop *c, KVal index, Dim extent) {
     return k_smin(l->b, index, lower_dim(l, dim_sub(l->dims, extent, dim_const(l->dims, 1))));
 }
 
-// A move, element by element.
-static KVal side_gather(Coop *c, CoopSide *side, unsigned part, unsigned slot, KVal k0) {
+// Four words of a move from its element `from` on, element by element.
+static KVal side_gather(Coop *c, CoopSide *side, unsigned part, unsigned slot, KVal k0,
+                        unsigned from) {
     Lower *l = c->l;
     KBuilder *b = l->b;
     const CoopOperand *o = side->operand;
@@ -217,7 +237,7 @@ static KVal side_gather(Coop *c, CoopSide *side, unsigned part, unsigned slot, K
     for (unsigned w = 0; w < 4; w++) {
         word[w] = k_i32(b, 0);
         for (unsigned i = 0; i < each; i++) {
-            KVal step = side_number(c, w * each + i), inside = 0;
+            KVal step = side_number(c, from + w * each + i), inside = 0;
             KVal row = side->row[part][slot], k = first;
             if (o->k_fast)
                 k = k_iadd(b, k, step);
@@ -236,10 +256,10 @@ static KVal side_gather(Coop *c, CoopSide *side, unsigned part, unsigned slot, K
     return k_vector(b, 4, word);
 }
 
-// A move at once. base: linear: the base for k `near`.
+// A move at once, 16 bytes a value. base: linear: the base for k `near`.
 // run: where the buffer's K begins, if that is one run.
-static KVal side_load(Coop *c, CoopSide *side, unsigned part, unsigned slot, KVal k0, KVal base,
-                      KVal near, const AddressPart *run) {
+static void side_load(Coop *c, CoopSide *side, unsigned part, unsigned slot, KVal k0, KVal base,
+                      KVal near, const AddressPart *run, KVal *out) {
     Lower *l = c->l;
     KBuilder *b = l->b;
     const CoopOperand *o = side->operand;
@@ -259,9 +279,14 @@ static KVal side_load(Coop *c, CoopSide *side, unsigned part, unsigned slot, KVa
                 : inside && o->linear           ? inside
                                                 : at.valid;
     KVal index = read ? k_select(b, read, at.index, k_i32(b, 0)) : at.index;
-    KVal value = k_load(b, base, k_imul(b, index, k_i32(b, 4)), DT_I32, 4, COOP_MOVE);
-    if (at.valid) value = k_select(b, at.valid, value, k_splat(b, coop_pad_bits(l, o), 4));
-    return inside ? k_select(b, inside, value, side->zero) : value;
+    unsigned values = side_values(side);
+    index = k_imul(b, index, side_number(c, 4 * values));
+    for (unsigned v = 0; v < values; v++) {
+        KVal word = k_iadd(b, index, side_number(c, 4 * v));
+        KVal value = k_load(b, base, word, DT_I32, 4, COOP_MOVE);
+        if (at.valid) value = k_select(b, at.valid, value, k_splat(b, coop_pad_bits(l, o), 4));
+        out[v] = inside ? k_select(b, inside, value, side->zero) : value;
+    }
 }
 
 // k0, or where that is past the end the first K of the last buffer, which is then read once more.
@@ -286,9 +311,26 @@ void coop_side_fetch(Coop *c, CoopSide *side, unsigned part, KVal k0, KVal *out)
     if (o->linear) base = k_ptr_add(l->b, base, near, lower_dim64(l, o->k_bytes));
     AddressPart run = {0};
     if (side->even) run = side_run(c, side, near);
-    for (unsigned i = 0; i < side->count; i++)
-        out[i] = o->vector ? side_load(c, side, part, i, k0, base, near, &run)
-                           : side_gather(c, side, part, i, side->whole ? near : k0);
+    unsigned values = side_values(side), each = coop_unit(o) / values;
+    for (unsigned i = 0; i < side->count; i++, out += values) {
+        if (o->vector) {
+            side_load(c, side, part, i, k0, base, near, &run, out);
+            continue;
+        }
+        for (unsigned v = 0; v < values; v++)
+            out[v] = side_gather(c, side, part, i, side->whole ? near : k0, v * each);
+    }
+}
+
+static void side_put(Coop *c, const CoopSide *side, KVal at, KVal move) {
+    KBuilder *b = c->l->b;
+    unsigned lanes = side->tile.lanes;
+    for (unsigned w = 0; w < 4; w += lanes) {
+        KVal word[4];
+        for (unsigned n = 0; n < lanes; n++) word[n] = k_extract(b, move, w + n);
+        KVal value = lanes == 4 ? move : k_vector(b, lanes, word);
+        k_shared_store(b, side->region, k_iadd(b, at, side_number(c, w)), value);
+    }
 }
 
 void coop_side_put(Coop *c, CoopSide *side, unsigned buffer, unsigned part, const KVal *moves) {
@@ -298,11 +340,13 @@ void coop_side_put(Coop *c, CoopSide *side, unsigned buffer, unsigned part, cons
     for (unsigned i = 0; i < side->count; i++) {
         if (side->inside[i]) k_if_begin(b, side->inside[i]);
         KVal at = k_iadd(b, side->put[i], side_number(c, first));
-        for (unsigned w = 0; w < 4; w += t->lanes) {
-            KVal word[4];
-            for (unsigned n = 0; n < t->lanes; n++) word[n] = k_extract(b, moves[i], w + n);
-            KVal value = t->lanes == 4 ? moves[i] : k_vector(b, t->lanes, word);
-            k_shared_store(b, side->region, k_iadd(b, at, side_number(c, w)), value);
+        if (side->operand->planes) {
+            KVal plane[2];
+            coop_planes_of_move(c, side, i, &moves[2 * i], plane);
+            side_put(c, side, at, plane[0]);
+            side_put(c, side, k_iadd(b, at, side_number(c, t->low)), plane[1]);
+        } else {
+            side_put(c, side, at, moves[i]);
         }
         if (side->inside[i]) k_if_end(b, 0, NULL, NULL);
     }
@@ -312,7 +356,7 @@ KVal coop_side_fragment(Coop *c, const CoopSide *side, unsigned buffer, unsigned
     KBuilder *b = c->l->b;
     const CoopOperand *o = side->operand;
     const Schedule *s = c->s;
-    unsigned bytes = dtype_bytes(o->dtype), first = buffer * side->tile.words;
+    unsigned bytes = dtype_bytes(c->shape.ab), first = buffer * side->tile.words;
     KVal at;
     if (o->k_fast) {
         first += row * side->tile.pitch + k * bytes / 4;
@@ -326,8 +370,8 @@ KVal coop_side_fragment(Coop *c, const CoopSide *side, unsigned buffer, unsigned
     at = k_iadd(b, at,
                 k_imul(b, c->slice,
                        side_number(c, o->k_fast ? slice * bytes / 4 : slice * side->tile.pitch)));
-    KType type = o->columns ? ktype_frag(KU_B, o->dtype, s->frag_k, s->frag_n)
-                            : ktype_frag(KU_A, o->dtype, s->frag_m, s->frag_k);
+    KType type = o->columns ? ktype_frag(KU_B, c->shape.ab, s->frag_k, s->frag_n)
+                            : ktype_frag(KU_A, c->shape.ab, s->frag_m, s->frag_k);
     KLayout layout = o->k_fast == o->columns ? KL_COL_MAJOR : KL_ROW_MAJOR;
     return k_frag_shared_load(b, type, side->region, at, side_number(c, side->tile.pitch), layout);
 }

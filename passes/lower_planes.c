@@ -236,9 +236,8 @@ static void split_put(PlanesSplit *c, KVal pointer, KVal k, KVal read, KVal scal
     KBuilder *b = l->b;
     KVal value = k_fmul(b, read, scale);
     if (inside) value = k_select(b, inside, value, k_f32(b, 0));
-    // On the bits: a conversion to f16 and back would be folded away.
-    KVal high = k_as_f32(b, k_and(b, k_as_i32(b, value), split_number(c, -8192)));
-    KVal low = k_fmul(b, k_fsub(b, value, high), k_f32(b, 1 << PLANES_LOW));
+    KVal high, low;
+    planes_split_value(b, value, &high, &low);
     Point point = split_point(c, k, 0);
     lower_store_at(l, pointer, DT_F16, &c->plane_view, &point, high);
     point = split_point(c, k, 1);
@@ -280,8 +279,10 @@ static bool planes_split(const Lower *first, const PlanesLayout *layout, const P
     KBuilder *b = l->b;
     split_spaces(c);
     split_sizes(c);
-    KVal planes =
-        lower_workspace_part(l, "planes", DT_F16, side->planes, side->plane_bytes, K_WRITE);
+    KVal planes = 0;
+    if (!layout->late)
+        planes =
+            lower_workspace_part(l, "planes", DT_F16, side->planes, side->plane_bytes, K_WRITE);
     KVal scales =
         lower_workspace_part(l, "scales", DT_I32, side->scales, side->scale_bytes, K_WRITE);
     if (l->failed) return false;
@@ -289,7 +290,7 @@ static bool planes_split(const Lower *first, const PlanesLayout *layout, const P
     KVal scale, stored = split_scale(c, split_extremes(c), &scale), inside = 0;
     contract_limit(l, c->row, side->rows, c->local / c->lanes * c->wide, &inside);
     if (inside) k_if_begin(b, inside);
-    split_write(c, planes, scale);
+    if (planes) split_write(c, planes, scale);
     k_if_begin(b, k_ieq(b, c->along, k_i32(b, 0)));
     Point point = point_make(&c->rows, (uint8_t)c->wide);
     point.index[0] = c->batch, point.index[1] = c->row;
@@ -301,7 +302,7 @@ static bool planes_split(const Lower *first, const PlanesLayout *layout, const P
     return lower_finish(l, groups, cells);
 }
 
-bool lower_planes(Lower *l) {
+static bool planes_program(Lower *l) {
     PlanesLayout *layout = arena_alloc(l->arena, sizeof *layout);
     if (!planes_layout(l->graph, l->node, l->schedule, layout)) {
         lower_fail(l, "its product does not suit f16 planes");
@@ -315,4 +316,12 @@ bool lower_planes(Lower *l) {
     Lower *rest = arena_alloc(l->arena, sizeof *rest);
     *rest = lower_begin_next(l, "strict", strict);
     return lower_simt_planes(rest, layout);
+}
+
+bool lower_planes(Lower *l) {
+    return planes_program(l);
+}
+
+bool lower_halves(Lower *l) {
+    return planes_program(l);
 }

@@ -86,3 +86,9 @@ KVal planes_sum(Lower *l, const PlanesRead *read, const Point *point, KVal sum) 
     KVal second = k_as_f32(b, k_shl(b, k_iadd(b, rest, bias), k_i32(b, 23)));
     return k_fmul(b, k_fmul(b, sum, first), second);
 }
+
+// On the bits: a conversion to f16 and back would be folded away.
+void planes_split_value(KBuilder *b, KVal value, KVal *high, KVal *low) {
+    *high = k_as_f32(b, k_and(b, k_as_i32(b, value), k_i32(b, -8192)));
+    *low = k_fmul(b, k_fsub(b, value, *high), k_f32(b, 1 << PLANES_LOW));
+}

@@ -1,6 +1,7 @@
 #include "passes/planes_shape.h"
 
 #include <assert.h>
+#include <string.h>
 
 // Rows are multiples of 8, so that every part begins at a multiple of 32 bytes.
 static Dim planes_place(Graph *g, Dim *bytes, Dim count, unsigned size, Dim *out) {
@@ -21,14 +22,22 @@ static bool planes_side(Graph *g, PlanesLayout *layout, const Schedule *s, bool 
     Dim batch = side->shared ? dim_const(g->dims, 1) : shape->batch;
     Dim rows = dim_mul(g->dims, batch, side->rows), cells = dim_mul(g->dims, rows, layout->depth);
     if (cells == DIM_NONE) return false;
-    side->planes = planes_place(g, &layout->bytes, cells, 2, &side->plane_bytes);
+    if (!layout->late) side->planes = planes_place(g, &layout->bytes, cells, 2, &side->plane_bytes);
     side->scales = planes_place(g, &layout->bytes, rows, 4, &side->scale_bytes);
     // Moves of eight elements are counted in words, in 31 bits.
-    return dim_bounds(g->dims, cells).hi / 8 < INT32_MAX / 4;
+    return layout->late || dim_bounds(g->dims, cells).hi / 8 < INT32_MAX / 4;
+}
+
+static bool planes_late(const Schedule *s) {
+    return s->form && strcmp(s->form, "halves") == 0;
+}
+
+bool planes_form(const Schedule *s) {
+    return planes_late(s) || (s->form && strcmp(s->form, "planes") == 0);
 }
 
 bool planes_layout(Graph *g, NodeId fused, const Schedule *s, PlanesLayout *out) {
-    *out = (PlanesLayout){.bytes = dim_const(g->dims, 0)};
+    *out = (PlanesLayout){.bytes = dim_const(g->dims, 0), .late = planes_late(s)};
     ContractShape *shape = &out->contract;
     if (!s->tile_m || s->tile_m % 8 || !s->tile_n || s->tile_n % 8 || !s->tile_k || s->tile_k % 8 ||
         s->split_k > 1 || !contract_shape(g, fused, shape) || shape->pool)
@@ -66,17 +75,19 @@ static CoopOperand planes_operand(Graph *g, const PlanesLayout *layout, const Pl
     return o;
 }
 
-CoopShape planes_coop_shape(Graph *g, const PlanesLayout *layout) {
-    CoopShape shape = {.contract = layout->contract, .ab = DT_F16, .acc = DT_F32};
-    shape.contract.k = layout->depth;
-    shape.x = planes_operand(g, layout, &layout->x);
-    shape.y = planes_operand(g, layout, &layout->y);
-    return shape;
+bool planes_coop_shape(Graph *g, NodeId fused, const PlanesLayout *layout, CoopShape *out) {
+    if (layout->late) return coop_shape_planes(g, fused, out);
+    *out = (CoopShape){.contract = layout->contract, .ab = DT_F16, .acc = DT_F32};
+    out->contract.k = layout->depth;
+    out->x = planes_operand(g, layout, &layout->x);
+    out->y = planes_operand(g, layout, &layout->y);
+    return true;
 }
 
 Schedule planes_fragments(const Schedule *s) {
     Schedule out = *s;
-    out.form = "coop", out.tile_k = 2 * s->tile_k;
+    out.form = "coop";
+    if (!planes_late(s)) out.tile_k *= 2;
     if (!out.stages) out.stages = 1;
     out.reg_m = out.reg_n = out.vec = out.split_k = 0;
     return out;

@@ -36,6 +36,7 @@ typedef struct PlanesSide {
 
 typedef struct PlanesLayout {
     ContractShape contract;
+    bool late; // form "halves": only exponents are in workspace
     Dim depth; // twice K up to whole tiles
     PlanesSide x, y;
     Dim bytes; // of workspace
@@ -44,7 +45,8 @@ typedef struct PlanesLayout {
 // False where the form cannot compute the node with this schedule, whatever the target.
 bool planes_layout(Graph *g, NodeId fused, const Schedule *s, PlanesLayout *out);
 // The product of planes: operands in workspace, of no value of the graph.
-CoopShape planes_coop_shape(Graph *g, const PlanesLayout *layout);
+bool planes_coop_shape(Graph *g, NodeId fused, const PlanesLayout *layout, CoopShape *out);
+bool planes_form(const Schedule *s); // one of both forms
 // The schedule of the fragments' program over operands of twice the K, and that of tiles in f32.
 Schedule planes_fragments(const Schedule *s);
 Schedule planes_strict(const Schedule *s);

@@ -61,7 +61,7 @@ Dim schedule_contract_workspace(const ScheduleSite *site, const Schedule *schedu
                                 const ScheduleGuard *guard) {
     Graph *g = (Graph *)(uintptr_t)site->graph;
     ContractShape shape;
-    if (schedule->form && strcmp(schedule->form, "planes") == 0) {
+    if (planes_form(schedule)) {
         PlanesLayout layout;
         bool fits = planes_layout(g, g->regions.at[site->fused->body].owner, schedule, &layout);
         return fits ? layout.bytes : DIM_NONE;

@@ -1,5 +1,6 @@
 // Candidates of family "contract", form "planes": f32 products on fragments of f16, where the plan
 // is one for --math=fast. The cost is cycles of one compute unit, as of the other forms.
+#include "passes/coop_cost.h"
 #include "passes/planes_shape.h"
 #include "passes/schedule.h"
 
@@ -58,10 +59,15 @@ static double planes_cost(const PlanesSite *c, const Schedule *s) {
 static void planes_candidate(PlanesSite *c, Schedule s) {
     ScheduleSite *site = c->site;
     Graph *g = (Graph *)(uintptr_t)site->graph;
-    if (!planes_layout(g, g->regions.at[site->fused->body].owner, &s, &c->layout)) return;
+    NodeId fused = g->regions.at[site->fused->body].owner;
+    if (!planes_layout(g, fused, &s, &c->layout)) return;
     Schedule fragments = planes_fragments(&s);
-    CoopShape shape = planes_coop_shape(g, &c->layout);
-    if (coop_refuses(&shape, &fragments, site->target)) return;
+    CoopShape shape;
+    if (!planes_coop_shape(g, fused, &c->layout, &shape) ||
+        coop_refuses(&shape, &fragments, site->target))
+        return;
+    double k = c->k * fragments.tile_k / s.tile_k; // in fragments' K
+    s.stagger = fragments.stagger = coop_stagger(g->dims, &shape, &fragments, k);
     uint32_t shared = coop_shared_bytes(&shape, &fragments) + 4 * s.local / s.subgroup;
     if (shared > site->target->shared_bytes) return;
     Candidate candidate = {.schedule = s, .cost = planes_cost(c, &s)};

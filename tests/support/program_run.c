@@ -387,7 +387,8 @@ const Program *program_check(Graph *graph, const ProgramCheck *check) {
     Plan *plan;
     Program *program;
     const char *form = check->force && check->force->form ? check->force->form : "";
-    bool planes = strcmp(form, "planes") == 0, parts = strcmp(form, "split") == 0;
+    bool planes = strcmp(form, "planes") == 0 || strcmp(form, "halves") == 0;
+    bool parts = strcmp(form, "split") == 0;
     bool split = planes || parts || (check->force && check->force->split_k > 1); // workspace
     if (split) options.schedule = check->force, options.family = parts ? "attention" : "contract";
     check_diags(plan_build(graph, &target, &options, diags, &plan), diags, "plan");

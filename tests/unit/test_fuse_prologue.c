@@ -76,7 +76,7 @@ static void what_stays_a_kernel(void **state) {
     check("input x : [N, 40] f32\nparam w : [24, 40] f32\n"
           "h = relu(x)\noutput y = linear(h, w)\noutput z = softmax(h, 1)",
           "row contract", "contract(");
-    expect("input x : [4096, 256] f32\nparam w : [4096, 256] f32\noutput y = linear(tanh(x), w)",
+    expect("input x : [4096, 256] f32\nparam w : [256, 4096] f32\noutput y = tanh(x) @ w",
            "map contract", "A computed before");
     expect("input x : [N, 256] f32\nparam w : [4096, 256] f32\noutput y = linear(tanh(x), w)",
            "contract", "A computed as it is read");

@@ -13,20 +13,22 @@
 #include "tests/support/program_run.h"
 
 // Two subgroups of one fragment by two, `deep` fragments along K.
-#define PLANES(size, sub, deep, ...)                                                               \
+#define PLANES(name, size, sub, deep, ...)                                                         \
     {                                                                                              \
-        .form = "planes", .local = 2 * (sub), .subgroup = (sub), .frag_m = (size),                 \
-        .frag_n = (size), .frag_k = (size), .tile_m = 2 * (size), .tile_n = 2 * (size),            \
-        .tile_k = (deep) * (size), .warp_m = (size), .warp_n = 2 * (size), .reg_m = 8, .reg_n = 2, \
-        .vec = 4, __VA_ARGS__                                                                      \
+        .form = name, .local = 2 * (sub), .subgroup = (sub), .frag_m = (size), .frag_n = (size),   \
+        .frag_k = (size), .tile_m = 2 * (size), .tile_n = 2 * (size), .tile_k = (deep) * (size),   \
+        .warp_m = (size), .warp_n = 2 * (size), .reg_m = 8, .reg_n = 2, .vec = 4, __VA_ARGS__      \
     }
 
 static const struct Form {
     const char *target;
     Schedule schedule;
-} forms[] = {{"lavapipe-debian13", PLANES(8, 8, 2, .stages = 1)},
-             {"h200", PLANES(16, 32, 2, .stages = 1)},
-             {"h200", PLANES(16, 32, 1, .stages = 2, .unroll = 4)}};
+} forms[] = {{"lavapipe-debian13", PLANES("planes", 8, 8, 2, .stages = 1)},
+             {"h200", PLANES("planes", 16, 32, 2, .stages = 1)},
+             {"h200", PLANES("planes", 16, 32, 1, .stages = 2, .unroll = 4)},
+             {"lavapipe-debian13", PLANES("halves", 8, 8, 2, .stages = 1)},
+             {"h200", PLANES("halves", 16, 32, 2, .stages = 1)},
+             {"h200", PLANES("halves", 16, 32, 1, .stages = 2, .unroll = 4)}};
 enum { FORMS = sizeof forms / sizeof forms[0] };
 
 static void check_sizes(Graph *g, const int64_t *sizes, unsigned count, double tolerance) {
