@@ -18,8 +18,8 @@
 enum { LARGEST = 70 }; // size that the interpreter gets through in time
 
 // Two subgroups of one fragment by two, two fragments along K.
-static Schedule planes(uint32_t fragment, uint32_t subgroup) {
-    return (Schedule){.form = "planes",
+static Schedule planes(const char *form, uint32_t fragment, uint32_t subgroup) {
+    return (Schedule){.form = form,
                       .local = 2 * subgroup,
                       .subgroup = subgroup,
                       .frag_m = fragment,
@@ -86,7 +86,7 @@ static void run_device(void **state) {
     for (uint32_t i = 0; i < target->fragments; i++) {
         const FragmentShape *f = &target->fragment[i];
         if (f->ab != DT_F16 || f->acc != DT_F32 || f->m != f->n || f->n != f->k) continue;
-        schedule = planes(f->m, target->subgroup_size);
+        schedule = planes("planes", f->m, target->subgroup_size);
         options.family = "contract", options.schedule = &schedule;
     }
     DeviceModel *device = device_model_open(model->name, model->text, &options);
@@ -107,17 +107,21 @@ int main(void) {
             .name = models.at[i].name, .test_func = run_device, .initial_state = &models.at[i]};
         vec_push(arena, &tests, on_device);
         static const struct {
-            const char *name;
+            const char *name, *form;
             uint32_t fragment, subgroup;
-        } profiles[] = {{"lavapipe-debian13", 8, 8}, {"h200", 16, 32}};
-        for (unsigned p = 0; p < 2; p++) {
+        } profiles[] = {{"lavapipe-debian13", "planes", 8, 8},
+                        {"h200", "planes", 16, 32},
+                        {"lavapipe-debian13", "halves", 8, 8},
+                        {"h200", "halves", 16, 32}};
+        for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++) {
             Interpreted *test = arena_alloc(arena, sizeof *test);
-            *test = (Interpreted){&models.at[i], profiles[p].name,
-                                  planes(profiles[p].fragment, profiles[p].subgroup)};
-            struct CMUnitTest one = {
-                .name = arena_printf(arena, "%s for %s", models.at[i].name, test->target),
-                .test_func = run_interpreted,
-                .initial_state = test};
+            *test =
+                (Interpreted){&models.at[i], profiles[p].name,
+                              planes(profiles[p].form, profiles[p].fragment, profiles[p].subgroup)};
+            struct CMUnitTest one = {.name = arena_printf(arena, "%s for %s, %s", models.at[i].name,
+                                                          test->target, test->schedule.form),
+                                     .test_func = run_interpreted,
+                                     .initial_state = test};
             vec_push(arena, &tests, one);
         }
     }
