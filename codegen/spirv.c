@@ -496,10 +496,11 @@ static void emit_body(SpirvEmit *e) {
 }
 
 SpirvModuleInfo spirv_emit(Arena *arena, const Kernel *kernel, const SpirvOptions *options) {
-    SpirvEmit e = {.module = spirv_module_create(arena), .kernel = kernel, .options = options};
+    Arena *work = arena_child(arena);
+    SpirvEmit e = {.module = spirv_module_create(work), .kernel = kernel, .options = options};
     size_t values = kernel->code.len;
-    e.id = arena_alloc(arena, values * sizeof *e.id);
-    e.block_of = arena_alloc(arena, values * sizeof *e.block_of);
+    e.id = arena_alloc(work, values * sizeof *e.id);
+    e.block_of = arena_alloc(work, values * sizeof *e.block_of);
     e.vulkan_memory_model = kernel->needs & K_NEED_FRAGMENTS;
     emit_needs(&e);
     spirv_emit_op(e.module, SPV_MEMORY_MODEL, SpvOpMemoryModel,
@@ -526,6 +527,7 @@ SpirvModuleInfo spirv_emit(Arena *arena, const Kernel *kernel, const SpirvOption
     }
     SpirvModuleInfo info = {.needs = e.needs, .vulkan13 = e.vulkan_memory_model};
     info.words =
-        spirv_finish(e.module, e.vulkan_memory_model ? 0x00010600 : 0x00010500, &info.count);
+        spirv_finish(e.module, arena, e.vulkan_memory_model ? 0x00010600 : 0x00010500, &info.count);
+    arena_destroy(work);
     return info;
 }

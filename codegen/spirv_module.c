@@ -42,14 +42,19 @@ uint32_t spirv_intern(SpirvModule *module, unsigned op, uint32_t type, uint32_t 
     SpirvWords *globals = &module->section[SPV_GLOBALS];
     uint32_t skip = type ? 2 : 1; // words before the result id
     uint32_t head = (skip + 1 + words) << SpvWordCountShift | op;
-    for (uint32_t i = 0; i < module->interned.len; i++) {
-        const uint32_t *old = globals->at + module->interned.at[i];
+    uint32_t hash = head ^ type;
+    for (uint32_t i = 0; i < words; i++) hash = hash * 31 + operand[i];
+    uint32_t *bucket = &module->bucket[(hash ^ hash >> 16) % SPIRV_BUCKETS];
+    for (uint32_t i = *bucket; i > 0; i = module->interned.at[i - 1].before) {
+        const uint32_t *old = globals->at + module->interned.at[i - 1].at;
         if (old[0] == head && (!type || old[1] == type) &&
             (words == 0 || !memcmp(old + skip + 1, operand, 4 * (size_t)words))) {
             return old[skip];
         }
     }
-    vec_push(module->arena, &module->interned, globals->len);
+    SpirvInterned interned = {.at = globals->len, .before = *bucket};
+    vec_push(module->arena, &module->interned, interned);
+    *bucket = module->interned.len;
     uint32_t id = spirv_id(module);
     put_word(module, SPV_GLOBALS, head);
     if (type) put_word(module, SPV_GLOBALS, type);
@@ -90,7 +95,7 @@ static int compare_strings(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-uint32_t *spirv_finish(SpirvModule *module, uint32_t version, uint32_t *words) {
+uint32_t *spirv_finish(SpirvModule *module, Arena *arena, uint32_t version, uint32_t *words) {
     if (module->capabilities.len) {
         qsort(module->capabilities.at, module->capabilities.len, 4, compare_words);
     }
@@ -106,7 +111,7 @@ uint32_t *spirv_finish(SpirvModule *module, uint32_t version, uint32_t *words) {
     }
     uint32_t total = 5;
     for (int i = 0; i < SPV_SECTIONS; i++) total += module->section[i].len;
-    uint32_t *out = arena_alloc(module->arena, 4 * (size_t)total);
+    uint32_t *out = arena_alloc(arena, 4 * (size_t)total);
     // Generator number 0: none registered.
     const uint32_t header[5] = {SpvMagicNumber, version, 0, module->bound, 0};
     memcpy(out, header, sizeof header);

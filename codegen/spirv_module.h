@@ -24,14 +24,22 @@ typedef enum SpirvSection {
 
 typedef VEC(uint32_t) SpirvWords;
 
+enum { SPIRV_BUCKETS = 64 };
+
+typedef struct SpirvInterned {
+    uint32_t at;     // offset into SPV_GLOBALS
+    uint32_t before; // 1 + the one interned before with the same hash, 0: none
+} SpirvInterned;
+
 typedef struct SpirvModule {
     Arena *arena;
     SpirvWords section[SPV_SECTIONS];
     SpirvWords capabilities; // asked for so far; sorted when written
     VEC(const char *) extensions;
-    uint32_t bound;         // next free id
-    VEC(uint32_t) interned; // offsets into SPV_GLOBALS of the interned instructions
-    uint32_t glsl;          // id of GLSL.std.450, 0 until asked for
+    uint32_t bound; // next free id
+    VEC(SpirvInterned) interned;
+    uint32_t bucket[SPIRV_BUCKETS]; // 1 + the last interned of each hash, 0: none
+    uint32_t glsl;                  // id of GLSL.std.450, 0 until asked for
 } SpirvModule;
 
 SpirvModule *spirv_module_create(Arena *arena);
@@ -62,4 +70,4 @@ void spirv_extension(SpirvModule *module, const char *name);
 uint32_t spirv_glsl(SpirvModule *module);
 
 // Writes header and sections to the arena. version: 0x00010500 for SPIR-V 1.5.
-uint32_t *spirv_finish(SpirvModule *module, uint32_t version, uint32_t *words);
+uint32_t *spirv_finish(SpirvModule *module, Arena *arena, uint32_t version, uint32_t *words);

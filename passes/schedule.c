@@ -148,14 +148,14 @@ static void schedule_alternative(ScheduleSite *site, PlanStep *step, const Candi
                                .workspace = schedule_workspace(site, best)};
     memcpy(alternative.condition, best->guard.condition, sizeof alternative.condition);
     Arena *arena = site->graph->arena;
-    alternative.reason = best->why;
-    if (count > 1)
-        alternative.reason = arena_printf(arena, "%s; best of %u candidates", best->why, count);
+    alternative.reason = count > 1
+                             ? arena_printf(arena, "%s; best of %u candidates", best->why, count)
+                             : arena_strdup(arena, best->why);
     if (site->too_large)
         alternative.reason =
             arena_printf(arena, "%s; %u need more than %lld bytes of workspace", alternative.reason,
                          site->too_large, (long long)site->max_workspace);
-    vec_push(site->graph->arena, &step->alternatives, alternative);
+    vec_push(arena, &step->alternatives, alternative);
 }
 
 // Whether a guarded alternative is worth having beside the unguarded one. Under conditions on dims
@@ -165,9 +165,9 @@ static bool worth_having(const Candidate *guarded, const Candidate *otherwise) {
 }
 
 static ScheduleSite schedule_site(const Plan *plan, NodeId fused, const CompileOptions *options,
-                                  bool listed) {
+                                  Arena *arena, bool listed) {
     Graph *g = plan->graph;
-    ScheduleSite site = {.arena = g->arena,
+    ScheduleSite site = {.arena = arena,
                          .graph = g,
                          .dims = g->dims,
                          .fused = graph_node(g, fused),
@@ -183,7 +183,7 @@ static ScheduleSite schedule_site(const Plan *plan, NodeId fused, const CompileO
 
 // By cost, then in the order they were added.
 CandidateList plan_candidates(const Plan *plan, NodeId fused, const CompileOptions *options) {
-    CandidateList list = schedule_site(plan, fused, options, true).list;
+    CandidateList list = schedule_site(plan, fused, options, plan->graph->arena, true).list;
     for (uint32_t i = 1; i < list.len; i++) {
         Candidate moved = list.at[i];
         uint32_t at = i;
@@ -220,19 +220,27 @@ static bool schedule_by_hand(ScheduleSite *site, const Schedule *schedule, Diags
     return true;
 }
 
-bool schedule_step(Plan *plan, NodeId node, const CompileOptions *options, Diags *diags,
-                   PlanStep *step) {
-    ScheduleSite site = schedule_site(plan, node, options, false);
-    if (options->family && strcmp(site.fused->family, options->family) == 0)
-        return schedule_by_hand(&site, options->schedule, diags, step);
+static bool schedule_choose(ScheduleSite *site, const CompileOptions *options, Diags *diags,
+                            PlanStep *step) {
+    if (options->family && strcmp(site->fused->family, options->family) == 0)
+        return schedule_by_hand(site, options->schedule, diags, step);
     uint32_t count;
-    const Candidate *last = schedule_best(&site.list, &(ScheduleGuard){0}, &count);
+    const Candidate *last = schedule_best(&site->list, &(ScheduleGuard){0}, &count);
     if (!last) {
-        diag_error(diags, (Span){0}, "no schedule of family %s fits %s", site.fused->family,
-                   site.fused->name);
+        diag_error(diags, (Span){0}, "no schedule of family %s fits %s", site->fused->family,
+                   site->fused->name);
         return false;
     }
-    schedule_guarded(&site, step, last);
-    schedule_alternative(&site, step, last, count);
+    schedule_guarded(site, step, last);
+    schedule_alternative(site, step, last, count);
     return true;
+}
+
+bool schedule_step(Plan *plan, NodeId node, const CompileOptions *options, Diags *diags,
+                   PlanStep *step) {
+    Arena *arena = arena_child(plan->graph->arena); // candidates are many, and go when one is taken
+    ScheduleSite site = schedule_site(plan, node, options, arena, false);
+    bool chosen = schedule_choose(&site, options, diags, step);
+    arena_destroy(arena);
+    return chosen;
 }
