@@ -179,6 +179,15 @@ ValueId build_cast(Builder *b, const char *part, ValueId x, DType dtype) {
     return unary(b, part, x, &attrs);
 }
 
+ValueId build_narrow(Builder *b, const char *part, ValueId x, DType dtype) {
+    if (b->failed || !x) return 0;
+    if (build_type(b, x).dtype != DT_F32 || (dtype != DT_F16 && dtype != DT_BF16))
+        return build_cast(b, part, x, dtype);
+    Attrs attrs = attrs_of(b, OP_NARROW);
+    set(&attrs, "dtype", attr_dtype(dtype));
+    return unary(b, part, x, &attrs);
+}
+
 ValueId build_stored(Builder *b, const char *part, ValueId x) {
     if (b->failed || !x) return 0;
     Attrs attrs = attrs_of(b, OP_CAST);

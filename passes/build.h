@@ -41,6 +41,9 @@ ValueId build_like(Builder *b, const Node *node, const char *part, const ValueId
 
 // The value itself when nothing changes.
 ValueId build_cast(Builder *b, const char *part, ValueId x, DType dtype);
+// What an op computed inside, as its result: a cast, but a kernel need not round f32 to f16 or bf16
+// before the result is stored.
+ValueId build_narrow(Builder *b, const char *part, ValueId x, DType dtype);
 // A copy of x in memory, in its own order: a cast to the dtype it has. After tidy only.
 ValueId build_stored(Builder *b, const char *part, ValueId x);
 ValueId build_permute(Builder *b, const char *part, ValueId x, const uint8_t *axes);

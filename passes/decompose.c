@@ -17,7 +17,7 @@ ValueId decompose_spread(Builder *b, const char *part, ValueId x, uint32_t rank,
 }
 
 ValueId decompose_finish(Builder *b, ValueId x, DType dtype) {
-    return build_cast(b, NULL, x, dtype);
+    return build_narrow(b, NULL, x, dtype);
 }
 
 // Puts axes of size 1 back where the axes of the mask were reduced; the last of them gets the
@@ -48,7 +48,7 @@ ValueId decompose_mean(Rewrite *rewrite, Builder *b, const Node *node) {
     x = build_reduce(b, OP_SUM, "sum", build_cast(b, "wide", x, DT_F32), mask);
     bool keep = build_attr(node, "keepdims")->i, cast = type.dtype != DT_F32;
     x = build_divide_by(b, keep || cast ? "mean" : NULL, x, size);
-    x = build_cast(b, keep ? "round" : NULL, x, type.dtype);
+    x = build_narrow(b, keep ? "round" : NULL, x, type.dtype);
     return keep ? keep_axes(b, x, type.rank, mask) : x;
 }
 
@@ -120,7 +120,7 @@ static ValueId decompose_param(Rewrite *rewrite, Builder *b, const Node *node) {
                      .loc = node->loc,
                      .locs = node->locs};
     NodeId param = graph_add(b->g, b->diags, &spec);
-    return param ? decompose_finish(b, graph_result(b->g, param, 0), type.dtype) : 0;
+    return param ? build_cast(b, NULL, graph_result(b->g, param, 0), type.dtype) : 0;
 }
 
 static bool stored_otherwise(const Graph *g, const Node *node) {

@@ -56,5 +56,5 @@ ValueId decompose_segments(Builder *b, const char *part, ValueId x, Sorted sorte
                            uint32_t axis, const char *reduction);
 // How often each number below `length` is among sorted keys.
 ValueId decompose_counts(Builder *b, const char *part, ValueId keys, uint32_t axis, Dim length);
-// Casts `x` to the dtype of the node's result and gives it the builder's name.
+// Narrows `x` to the dtype of the node's result and gives it the builder's name.
 ValueId decompose_finish(Builder *b, ValueId x, DType dtype);

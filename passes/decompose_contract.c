@@ -9,7 +9,7 @@ ValueId decompose_products(Builder *b, ValueId x, ValueId y, ValueId bias, int64
     Type type = build_type(b, sum);
     bias = decompose_spread(b, "bias", bias, type.rank, type.size, inner);
     sum = build_map2(b, OP_ADD, inner == dtype ? NULL : "add", sum, bias);
-    return build_cast(b, NULL, sum, dtype);
+    return build_narrow(b, NULL, sum, dtype);
 }
 
 static ValueId swap_last(Builder *b, ValueId x) {

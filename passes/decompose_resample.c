@@ -331,7 +331,7 @@ ValueId decompose_grouped_matmul(Rewrite *rewrite, Builder *b, const Node *node)
         bias = build_cast(b, "wide", build_gather(b, OP_TAKE, "bias", bias, group, 0), inner);
         sum = build_map2(b, OP_ADD, cast ? "add" : NULL, sum, bias);
     }
-    return build_cast(b, NULL, sum, result.dtype);
+    return build_narrow(b, NULL, sum, result.dtype);
 }
 
 // ---- quantisation ----------------------------------------------------------------------------
@@ -357,7 +357,7 @@ ValueId decompose_quantize(Rewrite *rewrite, Builder *b, const Node *node) {
     x = build_map2(b, OP_DIVIDE, "scaled", build_cast(b, "wide", x, DT_F32), scale);
     x = build_map1(b, OP_ROUND, "round", x);
     if (zero) x = build_map2(b, OP_ADD, "shifted", x, along(b, node, zero, &type, DT_F32));
-    return build_cast(b, NULL, x, result.dtype);
+    return build_narrow(b, NULL, x, result.dtype);
 }
 
 ValueId decompose_dequantize(Rewrite *rewrite, Builder *b, const Node *node) {
@@ -368,5 +368,5 @@ ValueId decompose_dequantize(Rewrite *rewrite, Builder *b, const Node *node) {
     if (zero) x = build_map2(b, OP_SUBTRACT, "shifted", x, along(b, node, zero, &type, DT_I32));
     bool cast = result.dtype != DT_F32;
     x = build_map2(b, OP_MULTIPLY, cast ? "scaled" : NULL, build_cast(b, "real", x, DT_F32), scale);
-    return build_cast(b, NULL, x, result.dtype);
+    return build_narrow(b, NULL, x, result.dtype);
 }

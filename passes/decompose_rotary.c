@@ -51,7 +51,7 @@ ValueId decompose_rotary(Rewrite *rewrite, Builder *b, const Node *node) {
     ValueId across = build_map2(b, OP_MULTIPLY, "across", other, sine);
     across = build_map2(b, OP_MULTIPLY, "signed", across, sign);
     ValueId y = build_map2(b, OP_ADD, "turned", along, across);
-    y = build_cast(b, rest || type.dtype != DT_F32 ? "round" : NULL, y, type.dtype);
+    y = build_narrow(b, rest || type.dtype != DT_F32 ? "round" : NULL, y, type.dtype);
     Dim flat[4] = {type.size[0], type.size[1], type.size[2], size};
     y = build_reshape(b, rest ? "flat" : NULL, y, 4, flat);
     return rest ? decompose_join(b, NULL, (ValueId[]){y, rest}, NULL, 2, 3) : y;

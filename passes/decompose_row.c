@@ -59,7 +59,7 @@ static ValueId affine(Builder *b, ValueId x, ValueId scale, ValueId weight, Valu
         bias = decompose_spread(b, "bias", bias, type.rank, type.size, DT_F32);
         x = build_map2(b, OP_ADD, cast ? "biased" : last, x, bias);
     }
-    return build_cast(b, last, x, dtype);
+    return build_narrow(b, last, x, dtype);
 }
 
 ValueId decompose_norm(Rewrite *rewrite, Builder *b, const Node *node) {

@@ -116,7 +116,7 @@ static ValueId scatter(Builder *b, Scatter s, const char *part) {
     ValueId sum = build_reduce(b, reduce[op], "joined", update, 2u << last);
     bool cast = inner != type.dtype;
     sum = build_map2(b, join[op], cast ? "sum" : part, build_cast(b, "wide", s.x, inner), sum);
-    return build_cast(b, part, sum, type.dtype);
+    return build_narrow(b, part, sum, type.dtype);
 }
 
 ValueId decompose_scatter_elements(Rewrite *rewrite, Builder *b, const Node *node) {

@@ -160,7 +160,7 @@ static bool build_set(Rewrite *rewrite, JoinSet *set) {
         ValueId part =
             build_slice(&b, "part", joined, set->pairs ? type.rank : axis, start, stop, 1);
         part = build_reshape(&b, "one", part, type.rank, type.size);
-        part = build_cast(&b, "round", part, type.dtype);
+        part = build_narrow(&b, "round", part, type.dtype);
         if (part) rewrite_set(rewrite, set->last[i], part);
         start = stop;
     }

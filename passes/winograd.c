@@ -120,7 +120,7 @@ static ValueId convert(Rewrite *rewrite, Builder *b, const Node *node, const Win
     bias = build_expand_to(b, bias, site->axes);
     bias = decompose_spread(b, "bias", bias, result.rank, result.size, inner);
     y = build_map2(b, OP_ADD, inner == result.dtype ? NULL : "add", y, bias);
-    return build_cast(b, NULL, y, result.dtype);
+    return build_narrow(b, NULL, y, result.dtype);
 }
 
 static bool winograd_node(Rewrite *rewrite, NodeId id, bool *done) {

@@ -26,7 +26,7 @@ model products {
 #|     y.linear.broadcast : [N, 3, 8, 24] f16 = broadcast_to(b, shape=[N, 3, 8, 24]) loc(13, 16)
 #|     y.linear.bias : [N, 3, 8, 24] f32 = cast(y.linear.broadcast, dtype=f32) loc(13, 16)
 #|     y.linear.add : [N, 3, 8, 24] f32 = add(y.linear.contract, y.linear.bias) loc(13, 16)
-#|     output y : [N, 3, 8, 24] f16 = cast(y.linear.add, dtype=f16) loc(13, 16)
+#|     output y : [N, 3, 8, 24] f16 = narrow(y.linear.add, dtype=f16) loc(13, 16)
 #|     z.transpose : [N, 3, 16, 8] f16 = transpose(x, a=2, b=3) loc(14, 20)
 #|     z.matmul.transpose : [N, 3, 8, 16] f16 = permute_dims(z.transpose, axes=[0, 1, 3, 2]) loc(14, 18)
 #|     output z : [N, 3, 8, 8] f16 = contract(x, z.matmul.transpose, batch=2) loc(14, 18)

@@ -31,7 +31,7 @@ model cut {
 #|         y.rms_norm.normal : [N, 64] f32 = multiply(y.rms_norm.wide, y.rms_norm.scale[:, None]) loc(12, 20)
 #|         y.rms_norm.weight : [N, 64] f32 = cast(broadcast_to(g, shape=[N, 64]), dtype=f32) loc(12, 20)
 #|         y.rms_norm.scaled : [N, 64] f32 = multiply(y.rms_norm.normal, y.rms_norm.weight) loc(12, 20)
-#|         y.rms_norm : [N, 64] f16 = cast(y.rms_norm.scaled, dtype=f16) loc(12, 20)
+#|         y.rms_norm : [N, 64] f16 = narrow(y.rms_norm.scaled, dtype=f16) loc(12, 20)
 #|         output y : [N, 64] f16 = add(h, y.rms_norm) loc(12, 18)
 #|     }
 #| }

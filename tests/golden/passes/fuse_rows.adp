@@ -32,7 +32,7 @@ model rows {
 #|         y.rms_norm.normal : [N, 64] f32 = multiply(y.rms_norm.wide, y.rms_norm.scale[:, None]) loc(13, 21)
 #|         y.rms_norm.weight : [N, 64] f32 = cast(broadcast_to(w, shape=[N, 64]), dtype=f32) loc(13, 21)
 #|         y.rms_norm.scaled : [N, 64] f32 = multiply(y.rms_norm.normal, y.rms_norm.weight) loc(13, 21)
-#|         y.rms_norm : [N, 64] f16 = cast(y.rms_norm.scaled, dtype=f16) loc(13, 21)
+#|         y.rms_norm : [N, 64] f16 = narrow(y.rms_norm.scaled, dtype=f16) loc(13, 21)
 #|         output y : [N, 64] f16 = silu(y.rms_norm) loc(13, 16)
 #|         p.softmax.wide : [N, 64] f32 = cast(y, dtype=f32) loc(15, 16)
 #|         p.softmax.max : [N] f32 = max(p.softmax.wide, axis=1) loc(15, 16)
@@ -40,7 +40,7 @@ model rows {
 #|         p.softmax.exp : [N, 64] f32 = exp(p.softmax.shifted) loc(15, 16)
 #|         p.softmax.sum : [N] f32 = sum(p.softmax.exp, axis=1) loc(15, 16)
 #|         p.softmax.ratio : [N, 64] f32 = divide(p.softmax.exp, p.softmax.sum[:, None]) loc(15, 16)
-#|         p : [N, 64] f16 = cast(p.softmax.ratio, dtype=f16) loc(15, 16)
+#|         p : [N, 64] f16 = narrow(p.softmax.ratio, dtype=f16) loc(15, 16)
 #|         k : [N] i32 = argmax(y, axis=1) loc(16, 16)
 #|     }
 #|     output h2 : [N, 64] f16 = h loc(14, 5)

@@ -53,7 +53,7 @@ model joined {
 #|         q.linear.contract.joined : [S, 384] f32 = contract(x, q.linear.contract.weights, dtype=f32, reason="3 products of one tensor as one: apart 1.25 us, as one 0.451 to 4.35 us, as one 1.45") loc(18, 9)
 #|         q.linear.contract.joined.3 : [S, 384] f32 = cast(broadcast_to(q.linear.contract.joined.2, shape=[S, 384]), dtype=f32) loc(18, 9)
 #|         q.linear.contract.joined.4 : [S, 384] f32 = add(q.linear.contract.joined, q.linear.contract.joined.3) loc(18, 9)
-#|         q.linear.contract.joined.5 : [S, 384] f16 = cast(q.linear.contract.joined.4, dtype=f16) loc(18, 9)
+#|         q.linear.contract.joined.5 : [S, 384] f16 = narrow(q.linear.contract.joined.4, dtype=f16) loc(18, 9)
 #|     }
 #|     fused k3(family="contract") -> a {
 #|         output a : [S, S] f16 = contract(q.linear.contract.joined.5[:, 256:320], permute_dims(transpose(q.linear.contract.joined.5[:, 320:384], a=0, b=1), axes=[1, 0])) loc(21, 18)
