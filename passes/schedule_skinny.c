@@ -18,6 +18,7 @@ enum {
     SKINNY_TURN = 250,      // cycles between workgroups that a unit begins
     SKINNY_END = 1800,      // cycles that units end apart where a workgroup reads SKINNY_LIFE
     SKINNY_LIFE = 8192,     // bytes
+    SKINNY_TRIP = 150,      // cycles that a further trip waits for a further row of x
     SKINNY_NEAR = 38,       // bytes a cycle to a unit from all memories
     SKINNY_REGISTERS = 200, // of an invocation, at most
     SKINNY_FILE = 65536,
@@ -74,12 +75,6 @@ static double skinny_flow(const SkinnySite *c, const Schedule *s) {
     return (0.7 + 0.35 * columns) * loads / (loads + 2.5);
 }
 
-// What a byte costs in loads that are not of full width, which all go through one port.
-static double skinny_short(const SkinnySite *c, const Schedule *s) {
-    double bytes = s->vec * c->bytes;
-    return c->along_n || bytes >= COOP_MOVE ? 1 : 0.5 + 0.5 * COOP_MOVE / bytes;
-}
-
 // All of y once; x again for each group of columns, from nearer memories; what is under way bounds
 // both, and so does arithmetic.
 static double skinny_time(const SkinnySite *c, const Schedule *s, double subgroups) {
@@ -91,18 +86,20 @@ static double skinny_time(const SkinnySite *c, const Schedule *s, double subgrou
     double loads = (c->along_n ? 1 : s->reg_n) * s->unroll;
     double full = schedule_memory_rate(c->site) * subgroups / (subgroups + 2) / (1 + 0.1 / loads);
     double time = fmax(far / full, elements * work / 128);
-    time = fmax(time, (far + near * skinny_short(c, s)) / SKINNY_NEAR);
+    time = fmax(time, (far + near) / SKINNY_NEAR);
     return fmax(time, (far + near / 2) / (skinny_flow(c, s) * subgroups));
 }
 
 // Beside reading, along K. Workgroups begin one after the other. They do not end together: the more
 // each of them reads, the longer some units are idle while others are not.
-static double skinny_turns(const SkinnySite *c, const Schedule *s, double reading) {
+static double skinny_turns(const SkinnySite *c, const Schedule *s, double reading, double rounds) {
     double groups = skinny_groups(c, s), bytes = c->n * c->k * c->batch * c->bytes;
     double turns = groups / c->site->target->compute_units * SKINNY_TURN;
     double join = 300 + 8.0 * c->rows * s->reg_n + (s->lanes > 32 ? 1.25 * s->lanes : 0);
     double ends = SKINNY_END * log2(1 + bytes / groups / SKINNY_LIFE);
-    return fmax(reading, turns) + join + ends;
+    double trips = ceil(c->k / skinny_depth(c, s) / skinny_parts(s));
+    double waits = (c->rows - 1.0) * (trips - 1) * rounds * SKINNY_TRIP;
+    return fmax(reading, turns) + join + ends + waits;
 }
 
 static double skinny_cost_device(const SkinnySite *c, const Schedule *s) {
@@ -119,12 +116,12 @@ static double skinny_cost_device(const SkinnySite *c, const Schedule *s) {
     double cost = skinny_time(c, s, together * s->local / 32) * uneven;
     double join = c->rows * (300 + 6.0 * s->lanes);
     // What is past the end is not read from memory.
-    double wasted = 0.1 * cost * (past - 1);
+    double wasted = (c->along_n ? 0.1 : 0.03) * cost * (past - 1);
     // In many rounds workgroups start and end while others read.
     if (c->along_n)
         cost += (SKINNY_START + join) * (0.85 + 0.15 * fmin(rounds, 3));
     else
-        cost = skinny_turns(c, s, cost);
+        cost = skinny_turns(c, s, cost, rounds);
     return cost + wasted + schedule_split_cost(c->site, c->rows * c->n * c->batch, skinny_parts(s));
 }
 
@@ -182,8 +179,8 @@ static void skinny_along_k(SkinnySite *c) {
     for (uint32_t lanes = device ? 32 : 8; lanes <= 128; lanes *= 2) {
         if (device && lanes > 32 && 2 * c->k < lanes * c->vec) break; // most lanes have no work
         skinny_lanes_along_k(c, lanes, c->vec);
-        // Half of 16 bytes, in one load: twice as many are under way.
-        if (device && c->vec * c->bytes == COOP_MOVE && c->vec / 2 <= 4)
+        // One row: half of 16 bytes, in one load, of which twice as many are under way.
+        if (device && c->rows == 1 && c->vec * c->bytes == COOP_MOVE && c->vec / 2 <= 4)
             skinny_lanes_along_k(c, lanes, c->vec / 2);
     }
 }

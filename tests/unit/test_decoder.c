@@ -12,10 +12,10 @@
 #include "passes/pass.h"
 #include "tests/support/program_run.h"
 
-static Graph *load(Diags *diags) {
-    static const Define list[] = {{"layers", "2"},   {"D", "64"},        {"I", "96"},
-                                  {"Hq", "4"},       {"Hkv", "2"},       {"vocab", "100"},
-                                  {"max_len", "64"}, {"max_chunk", "32"}};
+static Graph *load(Diags *diags, const char *max_len) {
+    const Define list[] = {{"layers", "2"},      {"D", "64"},        {"I", "96"},
+                           {"Hq", "4"},          {"Hkv", "2"},       {"vocab", "100"},
+                           {"max_len", max_len}, {"max_chunk", "32"}};
     Defines defines = {list, sizeof list / sizeof list[0]};
     Target target;
     PassOptions options = pass_options();
@@ -40,7 +40,7 @@ static Graph *load(Diags *diags) {
 static void a_layer_is_nine_kernels(void **state) {
     (void)state;
     Diags *diags = diags_create();
-    Graph *g = load(diags);
+    Graph *g = load(diags, "64");
     unsigned kernels = 0;
     for (NodeId id = 1; id < g->nodes.len; id++) {
         const Node *node = graph_node(g, id);
@@ -52,21 +52,34 @@ static void a_layer_is_nine_kernels(void **state) {
     diags_destroy(diags);
 }
 
+static bool splits_keys(const Plan *plan) {
+    for (uint32_t i = 0; i < plan->run.len; i++)
+        for (uint32_t a = 0; a < plan->run.at[i].alternatives.len; a++) {
+            const char *form = plan->run.at[i].alternatives.at[a].schedule.form;
+            if (form && strcmp(form, "split") == 0) return true;
+        }
+    return false;
+}
+
 static void tokens(void **state) {
     (void)state;
-    static const int64_t sizes[][2] = {{1, 5}, {17, 3}, {32, 0}}; // S, P
+    static const struct {
+        int64_t s, p;
+        const char *max_len; // of 1024 keys, parts of those that there are
+    } sizes[] = {{1, 5, "64"}, {17, 3, "64"}, {32, 0, "64"}, {1, 5, "1024"}, {2, 300, "1024"}};
     for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         Diags *diags = diags_create();
-        Graph *g = load(diags);
+        Graph *g = load(diags, sizes[i].max_len);
         int64_t symbols[64] = {0};
         for (uint32_t s = 0; s < dim_symbol_count(g->dims); s++) {
             const char *name = dim_symbol_name(g->dims, s);
-            if (strcmp(name, "S") == 0) symbols[s] = sizes[i][0];
-            if (strcmp(name, "P") == 0) symbols[s] = sizes[i][1];
+            if (strcmp(name, "S") == 0) symbols[s] = sizes[i].s;
+            if (strcmp(name, "P") == 0) symbols[s] = sizes[i].p;
         }
         ProgramCheck check = {
             .target = "h200", .symbols = symbols, .tolerance = 2e-2, .scale = 0.3};
-        program_check(g, &check);
+        const Program *program = program_check(g, &check);
+        assert_int_equal(splits_keys(program->plan), strcmp(sizes[i].max_len, "64") != 0);
         graph_destroy(g);
         diags_destroy(diags);
     }
