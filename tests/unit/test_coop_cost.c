@@ -237,6 +237,59 @@ static void choices_are_fast(void **state) {
     assert_true(regret / count < 0.05);
 }
 
+// The same with tiles that begin at different places along K, and K in parts; second operand [K,
+// N].
+static void long_sums_are_fast(void **state) {
+    (void)state;
+    static const struct {
+        int64_t n, k;
+        struct {
+            Time time;
+            unsigned split_k, stagger;
+        } list[6];
+    } rows512[] = {
+        {3584,
+         3584,
+         {{{128, 128, 64, 32, 64, 1, 62.024}, 0, 8},
+          {{64, 256, 64, 32, 64, 1, 63.480}, 0, 8},
+          {{128, 128, 32, 64, 64, 1, 75.605}, 2, 8},
+          {{128, 256, 32, 64, 64, 1, 85.248}, 2, 8}}},
+        {4096,
+         11008,
+         {{{128, 128, 64, 32, 64, 1, 172.336}, 0, 4},
+          {{128, 128, 32, 64, 64, 1, 194.944}, 2, 4},
+          {{128, 128, 32, 64, 64, 1, 206.912}, 4, 2},
+          {{128, 256, 32, 64, 64, 1, 219.232}, 2, 4},
+          {{128, 256, 32, 64, 64, 1, 238.784}, 4, 2}}},
+        {4608,
+         3584,
+         {{{128, 128, 64, 32, 64, 1, 110.816}, 2, 4},
+          {{128, 128, 64, 32, 64, 1, 117.584}, 0, 8},
+          {{128, 128, 32, 64, 64, 1, 119.616}, 0, 16},
+          {{128, 128, 32, 64, 64, 1, 131.248}, 2, 8},
+          {{64, 64, 64, 32, 64, 1, 175.440}, 0, 8}}},
+    };
+    for (unsigned i = 0; i < sizeof rows512 / sizeof *rows512; i++) {
+        Measured one = {512, rows512[i].n, rows512[i].k, DT_F16, false, {{0}}};
+        Graph *g = graph_create("m");
+        CoopShape shape = shape_of(g, &one);
+        double least = 0, chosen = 0, fastest = rows512[i].list[0].time.us;
+        for (unsigned t = 0; t < 6 && rows512[i].list[t].time.us > 0; t++) {
+            Schedule s = schedule_of(&rows512[i].list[t].time, DT_F16);
+            s.split_k = rows512[i].list[t].split_k, s.stagger = rows512[i].list[t].stagger;
+            CoopCost cost;
+            assert_true(coop_cost(&shape, &s, (CoopSizes){1, 512, one.n, one.k}, UNITS, &cost));
+            // A dispatch that sums the parts: 20 bytes a cycle of each unit.
+            double sums = 3200 + 8.0 * s.split_k * 512 * (double)one.n / (UNITS * 20);
+            if (s.split_k) cost.cycles += sums;
+            if (t == 0 || cost.cycles < least)
+                least = cost.cycles, chosen = rows512[i].list[t].time.us;
+        }
+        assert_true(chosen <= 1.09 * fastest);
+        graph_destroy(g);
+    }
+}
+
 // Tiles that run at a time lie in a rectangle; small grids need no order.
 static void rasters(void **state) {
     (void)state;
@@ -274,6 +327,7 @@ static void staggers(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(choices_are_fast),
+        cmocka_unit_test(long_sums_are_fast),
         cmocka_unit_test(rasters),
         cmocka_unit_test(staggers),
     };
