@@ -52,7 +52,7 @@ static const NumericCase cases[] = {
      "1; 17; 33",
      "dim N in 1..=64\ninput x : [N, 40] $T\ninput s : [N] $T\nparam w : [24, 40] $T\n"
      "input b : [40, N] $T\noutput y = linear(relu(x * s[:, None] + 1), w)\n"
-     "output z = abs(x) @ (b - 0.5)",
+     "output z = abs(x) @ (b + 0.5)",
      {.sums = 8, .rounds = 4}},
 };
 
