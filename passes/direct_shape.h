@@ -2,7 +2,8 @@
 // invocation keeps the sums of reg_m rows in reg_n columns, which are neighbouring windows with all
 // of their cells, and reads both operands itself: a convolution of few channels, whose windows
 // share most of what they read. No operand passes through workgroup memory but, with stages=1, the
-// rows (the filters of a convolution), once. tile_k neighbours along K are unrolled.
+// rows (the filters of a convolution), once. tile_k neighbours along K are unrolled; what is
+// outside of these is shared by `lanes` invocations of a subgroup, which join their sums.
 #pragma once
 
 #include "passes/contract_shape.h"

@@ -189,17 +189,18 @@ static bool turn_contract(Rewrite *rewrite, const Node *node, Builder *b, bool *
     bool last = layout->last[node->result[0]];
     Reading reading = {0};
     ValueId leader = layout_leader(layout, node, &reading);
-    if (!last && !leader) return true;
+    bool one = !last && batch == 1 && layout->constant[node->operand[1]]; // weight for all images
+    ValueId shared = last || one ? spread_value(rewrite, node->operand[last ? 0 : 1]) : 0;
+    if (!last && !leader && !shared) return true;
     Side side[2];
     for (uint32_t i = 0; i < 2; i++) {
         ValueId old = node->operand[last ? 1 - i : i];
         side[i] = (Side){old, rewrite_get(rewrite, old), graph_value(g, old)->type.rank};
     }
-    ValueId shared = last ? spread_value(rewrite, side[1].old) : 0;
     if (shared) batch = 0, side[1].value = shared, side[1].rank--;
     const char *image = NULL;
     ValueId filled[2];
-    if (shared && layout_image(rewrite, b, side[0].old, shared, filled, &image))
+    if (last && shared && layout_image(rewrite, b, side[0].old, shared, filled, &image))
         side[0].value = filled[0], side[1].value = filled[1], k = 2;
     uint32_t from_end = leader ? graph_value(g, leader)->type.rank - (uint32_t)reading.k_axis : 0;
     bool moves = leader && !is_last(g, &graph_value(g, leader)->type, from_end);

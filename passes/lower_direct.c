@@ -2,6 +2,7 @@
 // what several columns of an invocation read is loaded once.
 #include "passes/direct_shape.h"
 #include "passes/lower_contract.h"
+#include "passes/lower_reduce.h"
 
 typedef struct DirectLoad {
     WindowKey key;
@@ -16,9 +17,10 @@ typedef struct Direct {
     Space rows, staged, columns, pooled; // of x, of x with K in one, of y, of the pooled result
     unsigned reg_m, windows, cells, inner;
     bool is_float;
-    uint32_t region; // stages=1: rows, [K, reg_m]
-    unsigned lanes;  // of one read of them
-    KVal batch, first_m, outer, along;
+    uint32_t region;                           // stages=1: rows, [K, reg_m]
+    unsigned vec;                              // of one read of them
+    FoldLanes across;                          // the invocations that share K
+    KVal batch, first_m, outer, along, inside; // inside: 0 where all places exist
     // y, where an address is a sum of what is the same for all of an invocation and a constant
     bool in_parts;
     const View *view;
@@ -53,6 +55,12 @@ static bool direct_check(Direct *d) {
     }
     if (!dim_divides(l->dims, d->windows, d->shape.along)) {
         lower_fail(l, "reg_n must hold a part of the last axis of windows");
+        return false;
+    }
+    if (s->lanes > 1 &&
+        ((s->lanes & (s->lanes - 1)) || s->stages || !s->subgroup || s->lanes > s->subgroup ||
+         s->local % s->subgroup || !dim_is_const(l->dims, d->shape.k_outer, &(int64_t){0}))) {
+        lower_fail(l, "K is shared by a power of two of lanes of a subgroup, without stages");
         return false;
     }
     int64_t k;
@@ -90,9 +98,9 @@ static void direct_stage(Direct *d) {
     const ContractShape *c = &d->shape.contract;
     int64_t k = 0;
     (void)dim_is_const(l->dims, c->k, &k);
-    d->lanes = d->reg_m % 4 == 0 ? 4 : d->reg_m % 2 == 0 ? 2 : 1;
+    d->vec = d->reg_m % 4 == 0 ? 4 : d->reg_m % 2 == 0 ? 2 : 1;
     unsigned words = (unsigned)k * d->reg_m;
-    d->region = k_shared(b, "rows", d->is_float ? DT_F32 : DT_I32, d->lanes, words / d->lanes);
+    d->region = k_shared(b, "rows", d->is_float ? DT_F32 : DT_I32, d->vec, words / d->vec);
     KVal e = k_loop_begin(b, k_local_id(b), direct_number(d, words), direct_number(d, d->s->local),
                           K_LOOP_PLAIN, 0, NULL, NULL);
     KVal deep = direct_number(d, (unsigned)k), row = k_udiv(b, e, deep), at = k_urem(b, e, deep);
@@ -106,22 +114,51 @@ static void direct_stage(Direct *d) {
     k_barrier(b);
 }
 
-// Neighbouring invocations have neighbouring windows of the same rows. Opens an IF around those
-// that exist, unless all do; false and failed where there are too many.
+// The number of this invocation's place, and its lane among those that share K.
+static KVal direct_lanes(Direct *d, KVal group) {
+    KBuilder *b = d->l->b;
+    FoldLanes *across = &d->across;
+    across->count = d->s->lanes > 1 ? d->s->lanes : 1;
+    across->local = d->s->local, across->subgroup = d->s->subgroup;
+    across->invocation = k_local_id(b);
+    if (across->count > 1)
+        across->invocation = k_iadd(
+            b, k_imul(b, k_subgroup_id(b), direct_number(d, d->s->subgroup)), k_subgroup_lane(b));
+    KVal count = direct_number(d, across->count);
+    across->lane = k_urem(b, across->invocation, count);
+    across->row = k_udiv(b, across->invocation, count);
+    KVal first = k_imul(b, group, direct_number(d, d->s->local / across->count));
+    return k_iadd(b, first, across->row);
+}
+
+static void direct_split(Direct *d, KVal id, const Dim *size) {
+    Lower *l = d->l;
+    KBuilder *b = l->b;
+    KVal index[4];
+    lower_split(l, id, 4, size, index);
+    d->batch = index[0], d->outer = index[2];
+    if (!d->s->stages) d->first_m = k_imul(b, index[1], direct_number(d, d->reg_m));
+    d->along = k_imul(b, index[3], direct_number(d, d->windows));
+}
+
+// Neighbouring places have neighbouring windows of the same rows. Opens an IF around those that
+// exist, unless all do or lanes meet later: these repeat the last place. False and failed where
+// there are too many.
 static bool direct_place(Direct *d, bool *opened) {
     Lower *l = d->l;
     KBuilder *b = l->b;
     DimTable *dims = l->dims;
     const ContractShape *c = &d->shape.contract;
-    bool staged = d->s->stages > 0;
+    bool staged = d->s->stages > 0, shared = d->s->lanes > 1;
+    unsigned places = d->s->local / (shared ? d->s->lanes : 1);
     Dim blocks = dim_ceil_div(dims, c->m, dim_const(dims, d->reg_m)), one = dim_const(dims, 1);
     Dim strips = d->shape.along;
     if (!dim_exact_div(dims, strips, dim_const(dims, d->windows), &strips)) return false;
     Dim size[4] = {c->batch, staged ? one : blocks, d->shape.outer, strips}, all = one;
     for (unsigned i = 0; i < 4; i++) all = dim_mul(dims, all, size[i]);
-    Dim groups = dim_ceil_div(dims, all, dim_const(dims, d->s->local));
+    Dim groups = dim_ceil_div(dims, all, dim_const(dims, places));
     if (staged) groups = dim_mul(dims, groups, blocks);
-    KVal group, index[4];
+    KVal group;
     if (!contract_open(l, c, groups, &d->split, &group)) return false;
     if (staged) {
         KVal count = lower_dim(l, blocks);
@@ -129,13 +166,13 @@ static bool direct_place(Direct *d, bool *opened) {
         group = k_udiv(b, group, count);
         direct_stage(d);
     }
-    KVal id = k_iadd(b, k_imul(b, group, direct_number(d, d->s->local)), k_local_id(b));
-    *opened = !dim_divides(dims, d->s->local, all);
-    if (*opened) k_if_begin(b, k_slt(b, id, lower_dim(l, all)));
-    lower_split(l, id, 4, size, index);
-    d->batch = index[0], d->outer = index[2];
-    if (!staged) d->first_m = k_imul(b, index[1], direct_number(d, d->reg_m));
-    d->along = k_imul(b, index[3], direct_number(d, d->windows));
+    KVal id = direct_lanes(d, group);
+    bool whole = dim_divides(dims, places, all);
+    if (!whole) d->inside = k_slt(b, id, lower_dim(l, all));
+    if (!whole && shared) id = k_smin(b, id, lower_dim(l, dim_sub(dims, all, one)));
+    *opened = !whole && !shared;
+    if (*opened) k_if_begin(b, d->inside);
+    direct_split(d, id, size);
     return true;
 }
 
@@ -215,12 +252,12 @@ static unsigned direct_row_lanes(const Direct *d) {
 
 static void direct_rows_staged(Direct *d, KVal k_outer, unsigned k, KVal *out) {
     KBuilder *b = d->l->b;
-    KType type = K_TYPE(d->is_float ? KT_F32 : KT_I32, (uint8_t)d->lanes);
+    KType type = K_TYPE(d->is_float ? KT_F32 : KT_I32, (uint8_t)d->vec);
     KVal first = k_imul(b, k_outer, direct_number(d, d->inner * d->reg_m));
-    for (unsigned i = 0; i < d->reg_m; i += d->lanes) {
+    for (unsigned i = 0; i < d->reg_m; i += d->vec) {
         KVal at = k_iadd(b, first, direct_number(d, k * d->reg_m + i));
         KVal read = k_shared_load(b, d->region, at, type);
-        for (unsigned n = 0; n < d->lanes; n++) out[i + n] = k_extract(b, read, n);
+        for (unsigned n = 0; n < d->vec; n++) out[i + n] = k_extract(b, read, n);
     }
 }
 
@@ -277,10 +314,14 @@ static void direct_sums(Direct *d) {
         direct_multiply(d, k_i32(b, 0), d->sum);
         return;
     }
-    KVal k_outer = k_loop_begin(b, k_i32(b, 0), lower_dim(l, d->shape.k_outer), k_i32(b, 1),
-                                K_LOOP_PLAIN, count, d->sum, now);
+    bool shared = d->across.count > 1;
+    KVal k_outer =
+        k_loop_begin(b, shared ? d->across.lane : k_i32(b, 0), lower_dim(l, d->shape.k_outer),
+                     direct_number(d, d->across.count), K_LOOP_PLAIN, count, d->sum, now);
     direct_multiply(d, k_outer, now);
     k_loop_end(b, now, d->sum);
+    Fold fold = {.op = OP_SUM, .dtype = d->is_float ? DT_F32 : DT_I32, .words = 1};
+    for (unsigned i = 0; shared && i < count; i++) fold_across(l, &d->across, &fold, &d->sum[i]);
 }
 
 // ---- results -----------------------------------------------------------------------------------
@@ -325,6 +366,11 @@ bool lower_direct(Lower *l) {
     if (!direct_place(d, &opened)) return false;
     direct_columns_begin(d);
     direct_sums(d);
+    if (d->across.count > 1) {
+        KVal first = k_ieq(l->b, d->across.lane, k_i32(l->b, 0));
+        k_if_begin(l->b, d->inside ? k_and(l->b, first, d->inside) : first);
+        opened = true;
+    }
     direct_put(d);
     if (opened) k_if_end(l->b, 0, NULL, NULL);
     return contract_close(l, &d->split);

@@ -46,6 +46,7 @@ typedef struct DirectSite {
     double image;          // bytes of y
     double best;
     ScheduleGuard guard; // the batch is small
+    bool few;            // so small that an invocation has a scheduler for itself
 } DirectSite;
 
 static DirectReads direct_reads(DirectSite *c, uint32_t windows) {
@@ -95,7 +96,8 @@ static double direct_cost(DirectSite *c, const Schedule *s, const DirectReads *r
                           double batch) {
     const Target *target = c->site->target;
     const ContractShape *shape = &c->shape.contract;
-    double trips = schedule_size(c->site, shape->k) / s->tile_k;
+    double lanes = s->lanes > 1 ? s->lanes : 1;
+    double trips = ceil(schedule_size(c->site, shape->k) / s->tile_k / lanes);
     double products = (double)s->reg_m * s->reg_n, rows = (double)s->tile_k * s->reg_m;
     rows /= s->stages ? (s->reg_m % 4 == 0   ? 4
                          : s->reg_m % 2 == 0 ? 2
@@ -105,7 +107,8 @@ static double direct_cost(DirectSite *c, const Schedule *s, const DirectReads *r
                                               : 1);
     double loads = reads->count * reads->work + rows;
     double work = trips * (products * s->tile_k + loads + 6) + 4 * products + 60;
-    double places = direct_places(c, s, batch);
+    work += 2 * log2(lanes) * products;
+    double places = direct_places(c, s, batch) * lanes;
     if (!target->compute_units) { // vectors of a processor: only the work counts
         double full = places / 64;
         return (work + 2 * trips * loads) * (full < 1 ? 1 : full);
@@ -116,8 +119,9 @@ static double direct_cost(DirectSite *c, const Schedule *s, const DirectReads *r
     double blocks = ceil(schedule_size(c->site, shape->m) / s->reg_m);
     double far = c->image * batch / c->batch * blocks / (target->compute_units * DIRECT_NEAR);
     double busy = fmax(fmax(issue, lines), far) + fmin(issue, lines) / 4;
-    double alone = 2 * work + DIRECT_WAIT * (s->stages ? 2 : 1) + DIRECT_WAIT * (trips - 1) / 2;
     double rounds = fmax(1, each / together);
+    double alone = (c->few ? 2 + 3 / rounds : 2) * work + DIRECT_WAIT * (s->stages ? 2 : 1) +
+                   DIRECT_WAIT * (trips - 1) / 2;
     double cost = DIRECT_START + hypot(busy, alone * rounds / fmin(rounds, 2));
     return schedule_behind_memory(cost, c->read * batch / c->batch);
 }
@@ -143,11 +147,26 @@ static void direct_candidate(DirectSite *c, Schedule s, const DirectReads *reads
     if (c->best > 0 && cost > 1.5 * c->best) return;
     if (c->best == 0 || cost < c->best) c->best = cost;
     const char *why = arena_printf(
-        site->arena, "%u rows of %u windows at once: %u loads%s for %.0f multiply-adds", s.reg_m,
+        site->arena, "%u rows of %u windows at once: %u loads%s for %.0f multiply-adds%s", s.reg_m,
         s.reg_n / c->shape.contract.cells, reads->count,
-        s.stages ? ", rows by way of workgroup memory," : " and rows as they are", sums * s.tile_k);
+        s.stages ? ", rows by way of workgroup memory," : " and rows as they are", sums * s.tile_k,
+        s.lanes > 1 ? arena_printf(site->arena, ", K by %u lanes", s.lanes) : "");
     schedule_add_guarded(site,
                          (Candidate){.schedule = s, .cost = cost, .why = why, .guard = c->guard});
+}
+
+// The same with K shared by lanes of a subgroup, where places are few.
+static void direct_shared(DirectSite *c, Schedule s, const DirectReads *reads) {
+    const Target *target = c->site->target;
+    TargetFeatures need = TF_SUBGROUP_SHUFFLE | TF_SUBGROUP_SIZE_CONTROL;
+    int64_t outer;
+    if ((target->features & need) != need || target->subgroup_min != target->subgroup_max ||
+        s.local % target->subgroup_size || !dim_is_const(c->site->dims, c->shape.k_outer, &outer) ||
+        direct_places(c, &s, c->largest) > (double)DIRECT_FEW * target->compute_units)
+        return;
+    s.subgroup = target->subgroup_size;
+    for (s.lanes = 2; s.lanes <= s.subgroup && s.lanes < 2 * outer; s.lanes *= 2)
+        direct_candidate(c, s, reads);
 }
 
 static void direct_rows(DirectSite *c, uint32_t windows, const DirectReads *reads) {
@@ -160,6 +179,7 @@ static void direct_rows(DirectSite *c, uint32_t windows, const DirectReads *read
         Schedule s = {.form = "direct", .local = 128, .reg_m = reg_m};
         s.reg_n = windows * shape->cells, s.tile_k = c->shape.inner;
         direct_candidate(c, s, reads);
+        direct_shared(c, s, reads);
         s.stages = 1;
         if (c->site->target->compute_units) direct_candidate(c, s, reads);
     }
@@ -176,13 +196,13 @@ static void direct_unrolled(DirectSite *c) {
     }
 }
 
-// The product of as many of the last axes of K as may be unrolled.
-static uint32_t direct_inner(const ScheduleSite *site, const ContractShape *shape) {
+// The product of as many of the last axes of K as make no more than `most`, or of one.
+static uint32_t direct_inner(const ScheduleSite *site, const ContractShape *shape, uint32_t most) {
     const Type *y = &graph_value(site->graph, shape->y)->type;
     int64_t inner = 1, size;
     for (uint8_t a = 0; a < shape->k_axes; a++) {
         if (!dim_is_const(site->dims, y->size[y->rank - 1 - a], &size) || size < 1) break;
-        if (inner > 1 && inner * size > DIRECT_INNER) break;
+        if (inner > 1 && inner * size > most) break;
         inner *= size;
     }
     return inner <= DIRECT_INNER_MAX ? (uint32_t)inner : 0;
@@ -214,6 +234,15 @@ static bool direct_is_few(const ScheduleSite *site, const ContractShape *shape, 
     return k <= (overlap ? DIRECT_DEEP : DIRECT_FLAT) || (overlap && rows <= DIRECT_ROWS);
 }
 
+// All candidates: with less of K unrolled, more lanes share it.
+static void direct_every_inner(DirectSite *c) {
+    for (uint32_t inner = c->shape.inner, less; inner > 1; inner = less) {
+        if (direct_look(c, inner)) direct_unrolled(c);
+        less = direct_inner(c->site, &c->shape.contract, inner - 1);
+        if (less >= inner) return;
+    }
+}
+
 // Candidates for the batches that do not fill the device.
 static void direct_few(DirectSite *c) {
     ScheduleSite *site = c->site;
@@ -225,10 +254,10 @@ static void direct_few(DirectSite *c) {
         return;
     DirectSite few = *c;
     few.guard.condition[0] = (Condition){shape->batch, dim_const(site->dims, most), DIM_LE};
-    few.guard.conditions = 1;
+    few.guard.conditions = 1, few.few = true;
     few.batch = fmax(1, (double)batch.lo), few.largest = (double)most;
     few.image *= few.batch / c->batch, few.read *= few.batch / c->batch;
-    direct_unrolled(&few);
+    direct_every_inner(&few);
 }
 
 void schedule_direct(ScheduleSite *site) {
@@ -238,7 +267,7 @@ void schedule_direct(ScheduleSite *site) {
     ContractShape any;
     if (!contract_shape(g, g->regions.at[site->fused->body].owner, &any)) return;
     if (any.scattered || any.parts.len || !direct_is_few(site, &any, true)) return;
-    uint32_t inner = direct_inner(site, &any);
+    uint32_t inner = direct_inner(site, &any, DIRECT_INNER);
     if (inner < 2 || !direct_look(&c, inner)) return;
     bool overlap = direct_overlap(&c);
     if (!direct_is_few(site, shape, overlap)) return;

@@ -239,8 +239,24 @@ typedef struct RunReference {
     bool magnitudes; // of the numbers, for the sizes of sums
 } RunReference;
 
+// A declared value of the graph that is evaluated, as the program's graph has it.
+static ValueId reference_twin(const Run *run, ValueId source) {
+    if (!run->check->source) return source;
+    const Value *value = graph_value(run->check->source, source);
+    OpId op = graph_node(run->check->source, value->node)->op;
+    for (ValueId twin = 1; twin < run->g->values.len; twin++) {
+        const Node *node = graph_node(run->g, graph_value(run->g, twin)->node);
+        const char *name = graph_value(run->g, twin)->name;
+        if (node->kind == NODE_OP && node->op == op && name && strcmp(name, value->name) == 0)
+            return twin;
+    }
+    fail_msg("%s is gone", value->name);
+    return 0;
+}
+
 static bool reference_fetch(void *user, ValueId source, const int64_t *symbols, Tensor *out) {
     Run *run = ((RunReference *)user)->run;
+    source = reference_twin(run, source);
     const Node *node = graph_node(run->g, graph_value(run->g, source)->node);
     for (int64_t i = 0; i < out->elements; i++)
         out->data[i] =
@@ -274,6 +290,7 @@ static void compare(const Run *run, const char *name, DType dtype, const uint8_t
 static void reference_store(void *user, ValueId source, const int64_t *symbols,
                             const Tensor *state) {
     Run *run = ((RunReference *)user)->run;
+    source = reference_twin(run, source);
     const Placement *place = plan_placement(run->plan, source);
     int64_t at;
     assert_non_null(place);
@@ -305,7 +322,8 @@ static Eval *run_reference(Run *run, bool magnitudes, RunReference *reference, D
                            .store = magnitudes ? NULL : reference_store,
                            .user = reference,
                            .strict_rounding = run->check->strict};
-    Eval *eval = eval_create(run->g, &options, diags);
+    const Graph *graph = run->check->source ? run->check->source : run->g;
+    Eval *eval = eval_create(graph, &options, diags);
     if (!eval || !eval_run(eval)) {
         Text text = {0};
         diags_render(diags, &text);

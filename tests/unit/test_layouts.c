@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "passes/contract_shape.h"
 #include "tests/support/pass_run.h"
 #include "tests/support/program_run.h"
 
@@ -186,7 +187,10 @@ static void test_fragments(void **state) {
         int64_t batch = 2;
         ProgramCheck check = {
             .target = "h200", .symbols = &batch, .tolerance = 1.5e-2, .scale = 0.5, .force = &form};
-        program_check(g, &check);
+        const Plan *plan = program_check(g, &check)->plan;
+        ContractShape product; // all images are rows of one: the weight is there once
+        assert_true(contract_shape(g, plan->run.at[0].node, &product));
+        assert_true(dim_is(g->dims, product.batch, 1));
         graph_destroy(g);
         text_free(&body);
     }

@@ -73,7 +73,21 @@ static void test_forms(void **state) {
     static const Schedule forms[] = {
         {.form = "direct", .local = 64, .tile_k = 6, .reg_m = 1, .reg_n = 1},
         {.form = "direct", .local = 32, .tile_k = 6, .reg_m = 3, .reg_n = 4},
-        {.form = "direct", .local = 64, .tile_k = 3, .reg_m = 2, .reg_n = 2}};
+        {.form = "direct", .local = 64, .tile_k = 3, .reg_m = 2, .reg_n = 2},
+        {.form = "direct",
+         .local = 64,
+         .tile_k = 6,
+         .reg_m = 2,
+         .reg_n = 2,
+         .lanes = 2,
+         .subgroup = 32},
+        {.form = "direct",
+         .local = 32,
+         .tile_k = 2,
+         .reg_m = 1,
+         .reg_n = 4,
+         .lanes = 8,
+         .subgroup = 8}};
     for (unsigned i = 0; i < WINDOWS; i++)
         for (unsigned f = 0; f < sizeof forms / sizeof *forms; f++)
             check(windows[i], &forms[f], 1e-5);
