@@ -11,6 +11,9 @@
 // left to a fourth dispatch, which computes it in f32.
 //
 // In workspace an operand is a matrix of twice the K: after tile_k of high come tile_k of low.
+//
+// Form "halves" is the same with only the exponents in workspace: the third dispatch reads the f32
+// operands and makes their planes on the way into workgroup memory.
 #pragma once
 
 #include "ir/plan.h"

@@ -1,5 +1,6 @@
-// Candidates of family "contract", form "planes": f32 products on fragments of f16, where the plan
-// is one for --math=fast. The cost is cycles of one compute unit, as of the other forms.
+// Candidates of family "contract", forms "planes" and "halves": f32 products on fragments of f16,
+// where the plan is one for --math=fast. The cost is cycles of one compute unit, as of the other
+// forms.
 #include "passes/coop_cost.h"
 #include "passes/planes_shape.h"
 #include "passes/schedule.h"
@@ -13,6 +14,7 @@ enum {
     PLANES_WAIT = 700,   // in a step of tile_k
     PLANES_START = 3000, // of a workgroup, its way out included
     PLANES_SPLIT = 15,   // bytes a cycle of a unit that the first dispatches move
+    PLANES_MADE = 32,    // elements a cycle that become planes on their way
     PLANES_CLOCK = 2,    // cycles of a nanosecond
     PLANES_UNIT = 384,   // invocations of a unit, for their registers
     PLANES_UNROLL = 16   // steps of a trip with two stages
@@ -48,11 +50,13 @@ static double planes_cost(const PlanesSite *c, const Schedule *s) {
     if (each < 8) each = ceil(each);
     double at_once = fmin(each, floor((double)PLANES_UNIT / s->local));
     double products = 3.0 * s->tile_m * s->tile_n * s->tile_k / PLANES_RATE;
-    double cost = each * steps * (1.9 * products + PLANES_WAIT / at_once) +
+    double made = c->layout.late ? (double)(s->tile_m + s->tile_n) * s->tile_k / PLANES_MADE : 0;
+    double cost = each * steps * (1.9 * products + made + PLANES_WAIT / at_once) +
                   ceil(each / at_once) * PLANES_START;
     double rows = c->m * (c->layout.x.shared ? 1 : c->batch);
     double columns = c->n * (c->layout.y.shared ? 1 : c->batch);
-    return cost + 8 * c->k * (rows + columns) / (units * PLANES_SPLIT) +
+    double bytes = c->layout.late ? 4 : 8; // only read, or written too
+    return cost + bytes * c->k * (rows + columns) / (units * PLANES_SPLIT) +
            3.0 * target->dispatch_time * PLANES_CLOCK;
 }
 
@@ -74,9 +78,20 @@ static void planes_candidate(PlanesSite *c, Schedule s) {
     candidate.guard = (ScheduleGuard){.features = c->features,
                                       .shared_bytes = shared > 32768 ? shared : 0,
                                       .fragment = c->fragment};
-    candidate.why = "math fast: f32 as two planes of f16 scaled by rows, three products; tiles "
-                    "with rows of more than 28 binades are made in f32";
+    candidate.why = c->layout.late ? "math fast: f32 as two planes of f16 made as it is read, "
+                                     "scaled by rows, three products; tiles with rows of more than "
+                                     "28 binades are made in f32"
+                                   : "math fast: f32 as two planes of f16 scaled by rows, three "
+                                     "products; tiles with rows of more than 28 binades are made "
+                                     "in f32";
     schedule_add_guarded(site, candidate);
+}
+
+static void planes_candidates(PlanesSite *c, Schedule s) {
+    s.form = "planes";
+    planes_candidate(c, s);
+    s.form = "halves";
+    planes_candidate(c, s);
 }
 
 void schedule_planes(ScheduleSite *site) {
@@ -92,8 +107,7 @@ void schedule_planes(ScheduleSite *site) {
     if (!contract_shape(g, g->regions.at[site->fused->body].owner, &shape)) return;
     c.batch = schedule_size(site, shape.batch), c.m = schedule_size(site, shape.m);
     c.n = schedule_size(site, shape.n), c.k = schedule_size(site, shape.k);
-    Schedule s = {.form = "planes",
-                  .subgroup = target->subgroup_size,
+    Schedule s = {.subgroup = target->subgroup_size,
                   .frag_m = c.fragment.m,
                   .frag_n = c.fragment.n,
                   .frag_k = c.fragment.k,
@@ -112,9 +126,9 @@ void schedule_planes(ScheduleSite *site) {
         s.reg_m = own >= 64 ? 8 : own >= 16 ? 4 : 2;
         s.reg_n = own / s.reg_m;
         if (s.tile_m * s.tile_n % s.local || own % s.reg_m) continue;
-        planes_candidate(&c, s);
+        planes_candidates(&c, s);
         Schedule carried = s;
         carried.tile_k = s.frag_k, carried.stages = 2, carried.unroll = PLANES_UNROLL;
-        planes_candidate(&c, carried);
+        planes_candidates(&c, carried);
     }
 }

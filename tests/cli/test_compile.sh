@@ -116,6 +116,11 @@ cmp "$scratch/fast.plan" "$scratch/out" || fail "a fast plan reads back to anoth
 expect 0 opt "$scratch/fast.plan" --emit=package -o "$scratch/fast.adx"
 expect 0 inspect "$scratch/fast.adx"
 out_has "planes_x"
+# Without workspace for the planes they are made as the operands are read.
+expect 0 compile "$scratch/product.adp" --target h200 --math=fast --max-workspace 1000000 --emit=plan
+out_has "form=halves"
+out_has "made as it is read"
+! grep -q "form=planes" "$scratch/out" || fail "planes need more workspace"
 expect 1 compile "$scratch/product.adp" --math=quick
 err_has "strict or fast is wanted"
 # Thousands of ops take seconds, not minutes, though all are alive at once.
