@@ -53,3 +53,7 @@ Space contract_pooled_space(Lower *l, const ContractShape *shape);
 // follows the reduction.
 void contract_put_window(Lower *l, const Split *split, const Space *pooled, const KVal *place,
                          const KVal *sum);
+// The parts of that: what follows a cell's sum, to be folded; and what follows the reduction.
+KVal contract_window_value(Lower *l, const Split *split, const KVal *place, KVal cell, KVal sum);
+void contract_put_pooled(Lower *l, const Split *split, const Space *pooled, const KVal *place,
+                         KVal result);

@@ -344,6 +344,50 @@ static void direct_put_row(Direct *d, KVal m, const KVal *sum) {
     }
 }
 
+// Whether lanes that share K take a cell of a window each: what follows the sums stands once.
+static bool direct_cells_apart(const Direct *d) {
+    const ContractShape *c = &d->shape.contract;
+    return c->pool && d->cells > 1 && !(d->cells & (d->cells - 1)) && d->cells <= d->across.count &&
+           dim_divides(d->l->dims, d->reg_m, c->m);
+}
+
+// What windows fold to, one for each row and window, in all lanes.
+static void direct_fold_cells(Direct *d) {
+    Lower *l = d->l;
+    KBuilder *b = l->b;
+    const ContractShape *c = &d->shape.contract;
+    Fold fold = fold_of(l->graph, graph_node(l->graph, c->pool));
+    FoldLanes cells = d->across;
+    cells.count = d->cells;
+    KVal cell = k_urem(b, d->across.lane, direct_number(d, d->cells));
+    KVal first = k_iadd(b, k_imul(b, d->outer, lower_dim(l, d->shape.along)), d->along);
+    for (unsigned i = 0; i < d->reg_m * d->windows; i++) {
+        KVal state[2], sum = d->sum[i * d->cells];
+        for (unsigned k = 1; k < d->cells; k++) {
+            KVal own = k_ieq(b, cell, direct_number(d, k));
+            sum = k_select(b, own, d->sum[i * d->cells + k], sum);
+        }
+        KVal m = k_iadd(b, d->first_m, direct_number(d, i / d->windows));
+        KVal n = k_iadd(b, first, direct_number(d, i % d->windows));
+        KVal value = contract_window_value(l, &d->split, (KVal[]){d->batch, m, n}, cell, sum);
+        fold_start(l, &fold, 1, state);
+        fold_value(l, &fold, state, value, cell);
+        fold_across(l, &cells, &fold, state);
+        d->sum[i] = fold_result(l, &fold, state);
+    }
+}
+
+static void direct_put_cells(Direct *d) {
+    Lower *l = d->l;
+    KBuilder *b = l->b;
+    KVal first = k_iadd(b, k_imul(b, d->outer, lower_dim(l, d->shape.along)), d->along);
+    for (unsigned i = 0; i < d->reg_m * d->windows; i++) {
+        KVal m = k_iadd(b, d->first_m, direct_number(d, i / d->windows));
+        KVal n = k_iadd(b, first, direct_number(d, i % d->windows));
+        contract_put_pooled(l, &d->split, &d->pooled, (KVal[]){d->batch, m, n}, d->sum[i]);
+    }
+}
+
 static void direct_put(Direct *d) {
     Lower *l = d->l;
     KBuilder *b = l->b;
@@ -366,12 +410,17 @@ bool lower_direct(Lower *l) {
     if (!direct_place(d, &opened)) return false;
     direct_columns_begin(d);
     direct_sums(d);
+    bool apart = direct_cells_apart(d);
+    if (apart) direct_fold_cells(d);
     if (d->across.count > 1) {
         KVal first = k_ieq(l->b, d->across.lane, k_i32(l->b, 0));
         k_if_begin(l->b, d->inside ? k_and(l->b, first, d->inside) : first);
         opened = true;
     }
-    direct_put(d);
+    if (apart)
+        direct_put_cells(d);
+    else
+        direct_put(d);
     if (opened) k_if_end(l->b, 0, NULL, NULL);
     return contract_close(l, &d->split);
 }

@@ -32,30 +32,39 @@ Space contract_pooled_space(Lower *l, const ContractShape *shape) {
     return space;
 }
 
-void contract_put_window(Lower *l, const Split *split, const Space *pooled, const KVal *place,
-                         const KVal *sum) {
-    KBuilder *b = l->b;
+KVal contract_window_value(Lower *l, const Split *split, const KVal *place, KVal cell, KVal sum) {
     const ContractShape *shape = split->shape;
-    const Node *reduce = graph_node(l->graph, shape->pool);
-    Fold fold = fold_of(l->graph, reduce);
-    KVal state[2];
-    fold_start(l, &fold, 1, state);
-    for (unsigned cell = 0; cell < shape->cells; cell++) {
-        Point point = point_make(&split->sums, 1);
-        Address at;
-        KVal number = k_i32(b, (int32_t)cell);
-        point.index[0] = place[0], point.index[1] = place[1];
-        contract_column(l, shape, place[2], number, &point.index[2], &at);
-        point_set(l, &point, shape->result, contract_result(l, shape, sum[cell]));
-        KVal value = lower_value(l, shape->pooled, &point);
-        if (at.valid) value = k_select(b, at.valid, value, at.pad);
-        fold_value(l, &fold, state, value, number);
-    }
-    KVal result = fold_result(l, &fold, state);
+    Point point = point_make(&split->sums, 1);
+    Address at;
+    point.index[0] = place[0], point.index[1] = place[1];
+    contract_column(l, shape, place[2], cell, &point.index[2], &at);
+    point_set(l, &point, shape->result, contract_result(l, shape, sum));
+    KVal value = lower_value(l, shape->pooled, &point);
+    return at.valid ? k_select(l->b, at.valid, value, at.pad) : value;
+}
+
+void contract_put_pooled(Lower *l, const Split *split, const Space *pooled, const KVal *place,
+                         KVal result) {
+    const Node *reduce = graph_node(l->graph, split->shape->pool);
     DType dtype = graph_value(l->graph, reduce->result[0])->type.dtype;
-    if (l->plan->strict_rounding) result = lower_round(b, result, dtype);
+    if (l->plan->strict_rounding) result = lower_round(l->b, result, dtype);
     Point point = point_make(pooled, 1);
     for (unsigned i = 0; i < 3; i++) point.index[i] = place[i];
     point_set(l, &point, reduce->result[0], result);
     for (uint32_t r = 0; r < split->stores.len; r++) lower_result(l, split->stores.at[r], &point);
+}
+
+void contract_put_window(Lower *l, const Split *split, const Space *pooled, const KVal *place,
+                         const KVal *sum) {
+    KBuilder *b = l->b;
+    const ContractShape *shape = split->shape;
+    Fold fold = fold_of(l->graph, graph_node(l->graph, shape->pool));
+    KVal state[2];
+    fold_start(l, &fold, 1, state);
+    for (unsigned cell = 0; cell < shape->cells; cell++) {
+        KVal number = k_i32(b, (int32_t)cell);
+        KVal value = contract_window_value(l, split, place, number, sum[cell]);
+        fold_value(l, &fold, state, value, number);
+    }
+    contract_put_pooled(l, split, pooled, place, fold_result(l, &fold, state));
 }

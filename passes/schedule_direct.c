@@ -20,6 +20,7 @@ enum {
     DIRECT_CODE_ANY = 640,
     DIRECT_START = 1500,    // cycles of a workgroup
     DIRECT_WAIT = 700,      // of a load
+    DIRECT_BEHIND = 20,     // instructions behind a sum
     DIRECT_REGISTERS = 220, // of an invocation, at most
     DIRECT_FILE = 65536,
     DIRECT_INVOCATIONS = 2048,
@@ -106,7 +107,8 @@ static double direct_cost(DirectSite *c, const Schedule *s, const DirectReads *r
                          : s->tile_k % 2 == 0 ? 2
                                               : 1);
     double loads = reads->count * reads->work + rows;
-    double work = trips * (products * s->tile_k + loads + 6) + 4 * products + 60;
+    double behind = c->few ? DIRECT_BEHIND : 4; // where all instructions count, those of maps do
+    double work = trips * (products * s->tile_k + loads + 6) + behind * products + 60;
     work += 2 * log2(lanes) * products;
     double places = direct_places(c, s, batch) * lanes;
     if (!target->compute_units) { // vectors of a processor: only the work counts

@@ -115,7 +115,28 @@ static void test_pools(void **state) {
     static const Schedule forms[] = {
         {.form = "direct", .local = 32, .tile_k = 25, .reg_m = 1, .reg_n = 4},
         {.form = "direct", .local = 64, .tile_k = 5, .reg_m = 6, .reg_n = 8, .stages = 1},
-        {.form = "direct", .local = 64, .tile_k = 25, .reg_m = 4, .reg_n = 16}};
+        {.form = "direct", .local = 64, .tile_k = 25, .reg_m = 4, .reg_n = 16},
+        {.form = "direct",
+         .local = 64,
+         .tile_k = 5,
+         .reg_m = 1,
+         .reg_n = 8,
+         .lanes = 8,
+         .subgroup = 32},
+        {.form = "direct",
+         .local = 32,
+         .tile_k = 5,
+         .reg_m = 2,
+         .reg_n = 4,
+         .lanes = 4,
+         .subgroup = 8},
+        {.form = "direct",
+         .local = 64,
+         .tile_k = 5,
+         .reg_m = 1,
+         .reg_n = 4,
+         .lanes = 2,
+         .subgroup = 32}};
     for (unsigned i = 0; i < sizeof pools / sizeof *pools; i++)
         for (unsigned f = 0; f < sizeof forms / sizeof *forms; f++)
             check(pools[i], &forms[f], 1e-5);
