@@ -95,6 +95,14 @@ static const Form floats[] = {
       .stages = 2,
       .unroll = 4,
       .ahead = 4}},
+    {"h200",
+     {.form = "coop",
+      .local = 256,
+      .subgroup = 32,
+      FRAGMENT(16, 16, 16),
+      TILE(96, 64, 64),
+      WARP(48, 16),
+      .stages = 1}},
 };
 static const Form narrow[] = {
     // 16x8x16: f16 only
