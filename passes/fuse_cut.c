@@ -1,6 +1,7 @@
 // Where one group ends and the next begins: a map at the end of a group that only a row behind it
 // reads is computed in the row instead, if less then goes through memory. A norm after a product,
-// for example, reads the product's f16 and not its f32 square.
+// for example, reads the product's f16 and not its f32 square; a mean over a map that a depthwise
+// convolution made, the map's f16.
 #include "passes/fuse.h"
 
 static bool only_read_by(const Fuser *f, ValueId value, uint32_t group) {
@@ -65,7 +66,9 @@ static void insert_node(Fuser *f, uint32_t id, NodeId node) {
 static bool take_over(Fuser *f, uint32_t id, ValueId value) {
     NodeId node_id = graph_value(f->g, value)->node;
     uint32_t from = node_id ? f->group[node_id] : 0;
-    if (!from || from == id || f->groups.at[from].family != FAMILY_CONTRACT) return false;
+    if (!from || from == id) return false;
+    Family family = f->groups.at[from].family;
+    if (family != FAMILY_CONTRACT && family != FAMILY_ROW) return false;
     const Node *node = graph_node(f->g, node_id);
     const Type *type = &graph_value(f->g, value)->type;
     if (op_info(node->op)->class != OC_MAP || !only_read_by(f, value, id)) return false;

@@ -269,14 +269,14 @@ static void test_files(void **state) {
 static void test_file_programs(void **state) {
     (void)state;
     static const char *const files[] = {
-        "tests/golden/language/versions.adp",         "tests/golden/language/nested_repeat.adp",
-        "tests/golden/language/everything.adp",       "tests/golden/passes/fuse_repeat.adp",
-        "tests/golden/passes/fuse_chain.adp",         "tests/golden/passes/fuse_copies.adp",
-        "tests/golden/passes/fuse_cut.adp",           "tests/golden/passes/fuse_rows.adp",
-        "tests/golden/passes/decompose_windows.adp",  "tests/golden/passes/push_moves.adp",
-        "tests/golden/passes/decompose_products.adp", "tests/golden/passes/decompose_rows.adp",
-        "tests/golden/passes/fold_views.adp",         "tests/golden/passes/simplify.adp",
-        "tests/golden/passes/fuse_levels.adp"};
+        "tests/golden/language/versions.adp",     "tests/golden/language/nested_repeat.adp",
+        "tests/golden/language/everything.adp",   "tests/golden/passes/fuse_repeat.adp",
+        "tests/golden/passes/fuse_chain.adp",     "tests/golden/passes/fuse_copies.adp",
+        "tests/golden/passes/fuse_cut.adp",       "tests/golden/passes/fuse_rows.adp",
+        "tests/golden/passes/fuse_squeeze.adp",   "tests/golden/passes/decompose_windows.adp",
+        "tests/golden/passes/push_moves.adp",     "tests/golden/passes/decompose_products.adp",
+        "tests/golden/passes/decompose_rows.adp", "tests/golden/passes/fold_views.adp",
+        "tests/golden/passes/simplify.adp",       "tests/golden/passes/fuse_levels.adp"};
     for (unsigned i = 0; i < sizeof files / sizeof *files; i++) {
         Graph *g = pass_run_target(load(files[i]), "portable");
         int64_t symbols[64];
