@@ -31,8 +31,9 @@ static const double cost_fragments = 0.24; // part of fragments' reads that carr
 // with carried fragments; the part of others' bytes that a step waits for.
 static const double cost_products[2] = {0.87, 0.46}, cost_moved[2] = {0.25, 0.55};
 static const double cost_others = 0.08;
-// How much longer the steps of parts of K take, sums of parts left aside (0 to 17 % at 512 rows).
-static const double cost_apart = 1.12;
+// How much longer the steps of parts of K take, sums of parts left aside (0 to 17 % at 512 rows),
+// with one stage and with carried fragments.
+static const double cost_apart[2] = {1.12, 1.04};
 // And those of less than four subgroups, with others of their kind on the unit (24 to 44 %).
 static const double cost_narrow = 1.25;
 
@@ -125,7 +126,7 @@ void coop_cost_at(CoopPace *pace, const Schedule *s, CoopSizes size, double unit
     double each = ceil(out->groups / units), rounds = floor(each / together);
     double rest = each - rounds * together;
     double start = COST_START + (s->stages > 1 ? COST_FILL : 0);
-    if (s->split_k > 1) steps *= cost_apart;
+    if (s->split_k > 1) steps *= cost_apart[s->stages > 1];
     if (rounds > 0) out->cycles = rounds * (start + steps * cost_pace(pace, s, together));
     if (rest > 0) out->cycles += start + steps * cost_pace(pace, s, rest);
     out->together = fmin(together, each);
