@@ -26,7 +26,8 @@ enum {
     FLASH_REGISTERS = 250, // of an invocation
     FLASH_FILE = 65536,    // registers of a unit
     FLASH_SHARED = 228 * 1024,
-    FLASH_MANY = 64 // rows for each unit, from which on they are many
+    FLASH_CODE = 64, // products of fragments in a loop's body that take as long again to compile
+    FLASH_MANY = 64  // rows for each unit, from which on they are many
 };
 
 typedef struct FlashSite {
@@ -70,6 +71,12 @@ static double flash_tiles(const FlashSite *f, const Schedule *s) {
     return keys / s->tile_n + 1;
 }
 
+static double flash_code(const FlashSite *f, const Schedule *s) {
+    const AttentionShape *a = &f->shape.attention;
+    double columns = ceil((double)a->size / s->frag_k) + ceil((double)a->value_size / s->frag_n);
+    return columns * (s->warp_m / s->frag_m) * (s->tile_n / s->frag_n);
+}
+
 static void flash_candidate(FlashSite *f, Schedule s) {
     ScheduleSite *site = f->site;
     unsigned registers = flash_registers(f, &s);
@@ -88,6 +95,7 @@ static void flash_candidate(FlashSite *f, Schedule s) {
     double tile = fmax(at_once * busy, busy + FLASH_WAIT);
     double start = site->target->compute_units ? FLASH_START : 100;
     double cost = each / at_once * (start + tiles * tile);
+    if (!site->target->compute_units) cost *= 1 + flash_code(f, &s) / FLASH_CODE;
     const char *why = arena_printf(
         site->arena,
         "%.0f workgroups of %u rows, %.0f at a time on each of %.0f units, %u registers", groups,
