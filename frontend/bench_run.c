@@ -144,7 +144,7 @@ int bench_time(AdeptDevice *device, const AdeptTimedRun *runs, uint32_t count, b
              samples = within(patience / one, SAMPLES);
     if (samples < SAMPLES_LEAST) samples = SAMPLES_LEAST;
     uint32_t windows = software || samples * one > warm_up ? 1 : WINDOWS;
-    uint32_t most = (before > between ? before : between) + samples;
+    uint32_t most = (windows > 1 && between > before ? between : before) + samples;
     t.at_once = within(submission / one, most);
     t.spent = memory_or_exit(malloc(most * sizeof *t.spent));
     *times = (BenchTimes){0};
