@@ -220,7 +220,11 @@ static KVal direct_load(Direct *d, unsigned window, unsigned cell, unsigned k) {
     AddressPart more = lower_address_part(l, d->view, &point, false);
     Address at = lower_address_join(l, d->view, &d->here, &more);
     at.pointer = d->pointer;
-    if (!at.valid && k_fact(b, d->here.index).lo >= 0 && k_fact(b, more.index).lo >= 0) {
+    // Pointers that differ from lane to lane spare additions on a device, and end Mesa 26.1's
+    // llvmpipe where subgroups have 16 lanes (its stack is overwritten when it builds the
+    // pipeline).
+    bool apart = l->plan->target.compute_units && !at.valid;
+    if (apart && k_fact(b, d->here.index).lo >= 0 && k_fact(b, more.index).lo >= 0) {
         at.pointer = k_ptr_add(b, d->pointer, d->here.index, k_i64(b, bytes));
         at.index = more.index;
     }
