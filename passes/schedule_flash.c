@@ -154,7 +154,8 @@ static void flash_candidates(FlashSite *f) {
                     for (uint32_t lazy = 0; lazy <= 1; lazy++) {
                         s.warp_m = down * s.frag_m, s.tile_m = warps * s.warp_m;
                         s.tile_n = keys, s.local = warps * s.subgroup;
-                        s.stages = stages, s.lazy = lazy;
+                        // Unrolled, loops that always shrink sums took up to 27 % longer.
+                        s.stages = stages, s.lazy = lazy, s.unroll = !lazy;
                         flash_candidate(f, s);
                     }
 }
