@@ -5,6 +5,10 @@
 
 enum { OPS_MAX = 1000000, SLOTS_MAX = OP_OPERANDS_MAX + OP_ATTRS_MAX };
 
+// Around moves: model, repeat, group, call, list; inside the innermost: call, lists of an
+// attribute.
+_Static_assert(GRAPH_MOVES_MAX + 16 <= NEST_MAX, "dumps read back");
+
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789."
 
 // ---- into the graph ----

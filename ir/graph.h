@@ -20,6 +20,8 @@
 
 typedef uint32_t ValueId, NodeId, RegionId; // 0 is "none"
 
+enum { GRAPH_MOVES_MAX = 40 }; // inline moves on one another that fold-views makes
+
 typedef struct Loc { // source positions, innermost first
     uint32_t line, column;
     const char *file; // NULL: the model's main file

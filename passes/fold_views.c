@@ -108,10 +108,20 @@ static bool fold_update(Rewrite *rewrite, NodeId id, bool *done) {
 // axes. Each of the last two may take one more level.
 enum { LEVELS_MAX = VIEW_LEVELS_MAX - 2 };
 
+// Text nests as deep as chains are long, and each further move composes its chain anew.
+static bool is_long(const Graph *g, ValueId value) {
+    unsigned moves = 0;
+    for (NodeId node; (node = graph_value(g, value)->node) && graph_node(g, node)->inline_view;
+         value = graph_node(g, node)->operand[0])
+        if (++moves > GRAPH_MOVES_MAX) return true;
+    return false;
+}
+
 static bool folds(const Graph *g, ValueId value) {
     ValueId base;
     View view;
-    return graph_view(g, value, &base, &view) && view_levels(&view) <= LEVELS_MAX;
+    return !is_long(g, value) && graph_view(g, value, &base, &view) &&
+           view_levels(&view) <= LEVELS_MAX;
 }
 
 // The move of `node` on `operand` as an inline view; 0 after a diagnostic.

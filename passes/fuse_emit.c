@@ -112,7 +112,7 @@ static const char *copy_reason(const Emit *e, const Group *group) {
     ValueId base = fuse_base(f->g, node->operand[0]);
     if (graph_state_of(f->g, base)) return "the state changes while this version is read";
     if (e->multiplied[node->result[0]]) return "a product reads it in this order";
-    if (!f->stored[node->result[0]]) return "a view of so many levels is copied";
+    if (!f->stored[node->result[0]]) return "so long a chain of moves is copied in its middle";
     return "memory must hold this value, which is a view of another";
 }
 

@@ -16,6 +16,10 @@ out_has "3 runs: least"
 out_has "elementwise.adp:"
 [ "$(wc -c <"$scratch/device.npy")" = "$(wc -c <"$scratch/reference.npy")" ] || fail "sizes differ"
 
+# More moves on one another than one view takes.
+expect 0 run $models/turns.adp --in x=$models/x.npy --check
+out_has "y : [2, 3] f32 = -3 2 0.5 -1 1 0"
+
 # A package on the evaluator, unless its graph was left out.
 expect 0 compile $model -o "$scratch/a.adx"
 expect 0 run "$scratch/a.adx" --in x=$models/x.npy --check

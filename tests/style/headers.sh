@@ -1,11 +1,11 @@
 #!/bin/sh
 # Every header compiles alone, and says #pragma once.
-# usage: headers.sh SOURCE_ROOT GENERATED_ROOT COMPILER
+# usage: headers.sh SOURCE_ROOT GENERATED_ROOT COMPILER [ARGUMENT]
 set -eu
 cd "$1"
 folders=$(ls -d ir passes codegen runtime frontend tests examples 2>/dev/null) || true
 generated=$2
-compiler=$3
+shift 2 # what is left is the compiler, behind a launcher or not
 
 count=0
 bad=0
@@ -16,7 +16,7 @@ for header in $(find $folders -name '*.h' | LC_ALL=C sort); do
         bad=$((bad + 1))
     fi
     if ! printf '#include "%s"\n#include "%s"\n' "$header" "$header" |
-        "$compiler" -std=gnu17 -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-unused -fsyntax-only \
+        "$@" -std=gnu17 -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-unused -fsyntax-only \
             -I. -I"$generated" -x c -; then
         echo "$header: does not compile alone"
         bad=$((bad + 1))

@@ -1,16 +1,16 @@
 #!/bin/sh
 # What an embedder gets: the runtime built for release links against Vulkan, libc and libm alone,
 # shows nothing but adept_*, and is small.
-# usage: runtime.sh SOURCE_ROOT COMPILER SCRATCH_FOLDER
+# usage: runtime.sh SOURCE_ROOT SCRATCH_FOLDER COMPILER [ARGUMENT]
 set -eu
 cd "$1"
-compiler=$2
-scratch=$3
+scratch=$2
+shift 2 # what is left is the compiler, behind a launcher or not
 limit=204800
 
 mkdir -p "$scratch"
 library=$scratch/libadept-release.so
-"$compiler" -std=gnu17 -D_GNU_SOURCE -DADEPT_VERSION='"test"' -DNDEBUG -O2 -fPIC -shared -I. \
+"$@" -std=gnu17 -D_GNU_SOURCE -DADEPT_VERSION='"test"' -DNDEBUG -O2 -fPIC -shared -I. \
     -ffunction-sections -fdata-sections -ffp-contract=off runtime/*.c -o "$library" \
     -Wl,--gc-sections -Wl,--as-needed -Wl,-z,defs -Wl,--version-script=runtime/libadept.map \
     -lvulkan -lm

@@ -202,7 +202,7 @@ static Kind apply_slice(Case *c, Model *next, bool *done) {
     }
     next->size[axis] = count;
     for (int64_t e = 0; e < elements(next); e++) {
-        int64_t index[RANK_MAX];
+        int64_t index[RANK_MAX] = {0};
         unflatten(next, e, index);
         index[axis] = start + index[axis] * step;
         next->at[e] = *lookup(&c->model, index);

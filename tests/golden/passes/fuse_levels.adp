@@ -15,7 +15,7 @@ model levels {
 #| model levels {
 #|     dim N in 1..=8
 #|     input x : [N, 60] f32 loc(6, 5)
-#|     fused k0(family="map", reason="a view of so many levels is copied") -> c.copy {
+#|     fused k0(family="map", reason="so long a chain of moves is copied in its middle") -> c.copy {
 #|         c.copy : [N, 5, 12] f32 = transpose(reshape(transpose(reshape(transpose(reshape(x, shape=[N, 4, 15]), a=1, b=2), shape=[N, 10, 6]), a=1, b=2), shape=[N, 12, 5]), a=1, b=2) loc(9, 9)
 #|     }
 #|     fused k1(family="map") -> y {
