@@ -224,36 +224,6 @@ static bool never_equal(DimTable *table, Dim a, Dim b) {
     return prove_apart(table, a, b, 1) || prove_apart(table, b, a, 1);
 }
 
-static Proof opposite(Proof proof) {
-    return proof == PROOF_YES ? PROOF_NO : proof == PROOF_NO ? PROOF_YES : PROOF_UNKNOWN;
-}
-
-static Proof prove_equal(DimTable *table, Dim a, Dim b) {
-    if (a == b) return PROOF_YES;
-    if (never_equal(table, a, b)) return PROOF_NO;
-    if (prove_apart(table, a, b, 0) && prove_apart(table, b, a, 0)) return PROOF_YES;
-    return PROOF_UNKNOWN;
-}
-
-static Proof prove_at_least(DimTable *table, Dim a, Dim b, int64_t gap) {
-    if (prove_apart(table, a, b, gap)) return PROOF_YES;
-    if (prove_apart(table, b, a, 1 - gap)) return PROOF_NO;
-    return PROOF_UNKNOWN;
-}
-
-Proof dim_prove(DimTable *table, Dim a, DimRelation relation, Dim b) {
-    if (!dim_known(table, a) || !dim_known(table, b)) return PROOF_UNKNOWN;
-    switch (relation) {
-    case DIM_EQ: return prove_equal(table, a, b);
-    case DIM_NE: return opposite(prove_equal(table, a, b));
-    case DIM_LT: return prove_at_least(table, b, a, 1);
-    case DIM_LE: return prove_at_least(table, b, a, 0);
-    case DIM_GT: return prove_at_least(table, a, b, 1);
-    case DIM_GE: return prove_at_least(table, a, b, 0);
-    }
-    return PROOF_UNKNOWN;
-}
-
 bool dim_proved(DimTable *table, Dim a, DimRelation relation, Dim b) {
     if (!dim_known(table, a) || !dim_known(table, b)) return false;
     switch (relation) {
@@ -265,6 +235,13 @@ bool dim_proved(DimTable *table, Dim a, DimRelation relation, Dim b) {
     case DIM_GE: return prove_apart(table, a, b, 0);
     }
     return false;
+}
+
+Proof dim_prove(DimTable *table, Dim a, DimRelation relation, Dim b) {
+    static const DimRelation opposite[] = {[DIM_EQ] = DIM_NE, [DIM_NE] = DIM_EQ, [DIM_LT] = DIM_GE,
+                                           [DIM_LE] = DIM_GT, [DIM_GT] = DIM_LE, [DIM_GE] = DIM_LT};
+    if (dim_proved(table, a, relation, b)) return PROOF_YES;
+    return dim_proved(table, a, opposite[relation], b) ? PROOF_NO : PROOF_UNKNOWN;
 }
 
 // ---- facts ----

@@ -165,7 +165,7 @@ unsigned coop_deep(const CoopShape *shape, const Schedule *s) {
 }
 
 CoopTile coop_tile(const CoopOperand *operand, const Schedule *s) {
-    unsigned bytes = operand->planes ? 2 : dtype_bytes(operand->dtype);
+    unsigned bytes = COOP_MOVE / coop_unit(operand); // of an element in workgroup memory
     CoopTile t = {.rows = operand->columns ? s->tile_n : s->tile_m, .depth = s->tile_k};
     t.parts = 1, t.buffers = s->stages > 1 ? 2 : 1;
     // Rows along K are fetched 64 bytes at a time where a step is shorter and they are not too

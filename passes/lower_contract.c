@@ -64,7 +64,7 @@ typedef struct ContractForm {
 
 static const ContractForm contract_forms[] = {{"simt", lower_simt},     {"coop", lower_coop},
                                               {"skinny", lower_skinny}, {"direct", lower_direct},
-                                              {"planes", lower_planes}, {"halves", lower_halves}};
+                                              {"planes", lower_planes}, {"halves", lower_planes}};
 
 bool lower_contract(Lower *l) {
     const char *form = l->schedule->form ? l->schedule->form : "simt";

@@ -59,7 +59,7 @@ static bool direct_check(Direct *d) {
     }
     if (s->lanes > 1 &&
         ((s->lanes & (s->lanes - 1)) || s->stages || !s->subgroup || s->lanes > s->subgroup ||
-         s->local % s->subgroup || !dim_is_const(l->dims, d->shape.k_outer, &(int64_t){0}))) {
+         s->local % s->subgroup || !dim_is_const(l->dims, d->shape.k_outer, NULL))) {
         lower_fail(l, "K is shared by a power of two of lanes of a subgroup, without stages");
         return false;
     }

@@ -302,7 +302,7 @@ static bool planes_split(const Lower *first, const PlanesLayout *layout, const P
     return lower_finish(l, groups, cells);
 }
 
-static bool planes_program(Lower *l) {
+bool lower_planes(Lower *l) {
     PlanesLayout *layout = arena_alloc(l->arena, sizeof *layout);
     if (!planes_layout(l->graph, l->node, l->schedule, layout)) {
         lower_fail(l, "its product does not suit f16 planes");
@@ -316,12 +316,4 @@ static bool planes_program(Lower *l) {
     Lower *rest = arena_alloc(l->arena, sizeof *rest);
     *rest = lower_begin_next(l, "strict", strict);
     return lower_simt_planes(rest, layout);
-}
-
-bool lower_planes(Lower *l) {
-    return planes_program(l);
-}
-
-bool lower_halves(Lower *l) {
-    return planes_program(l);
 }

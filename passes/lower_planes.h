@@ -24,5 +24,4 @@ KVal planes_sum(Lower *l, const PlanesRead *read, const Point *point, KVal sum);
 // A scaled value (any lanes) as high + 2^-11 low, both f32 that f16 holds (low when rounded).
 void planes_split_value(KBuilder *b, KVal value, KVal *high, KVal *low);
 
-bool lower_planes(Lower *l);
-bool lower_halves(Lower *l);
+bool lower_planes(Lower *l); // both forms

@@ -11,11 +11,10 @@ enum {
     SIZES_FIRST = 16, // rows or columns that the first range goes to
     SIZES_TILE = 128, // past so many tiles a unit, the number of tiles does not matter any more
     SIZES_TILES = 8,
-    SIZES_RANGES = 4, // rather not more
-    SIZES_SMALLEST =
-        5,            // so many times what the smallest sizes lose counts: there time matters most
-    SIZES_PARTS = 16, // of K, at most
-    SIZES_STEPS = 4   // of each part, at least
+    SIZES_RANGES = 4,   // rather not more
+    SIZES_SMALLEST = 5, // times what the smallest sizes lose: there time matters most
+    SIZES_PARTS = 16,   // of K, at most
+    SIZES_STEPS = 4     // of each part, at least
 };
 // Of a range's least time, for a schedule that others share: the cost is no surer than this. More,
 // where there would be too many ranges; and what is slower at each point is not kept.

@@ -99,13 +99,8 @@ static double direct_cost(DirectSite *c, const Schedule *s, const DirectReads *r
     const ContractShape *shape = &c->shape.contract;
     double lanes = s->lanes > 1 ? s->lanes : 1;
     double trips = ceil(schedule_size(c->site, shape->k) / s->tile_k / lanes);
-    double products = (double)s->reg_m * s->reg_n, rows = (double)s->tile_k * s->reg_m;
-    rows /= s->stages ? (s->reg_m % 4 == 0   ? 4
-                         : s->reg_m % 2 == 0 ? 2
-                                             : 1)
-                      : (s->tile_k % 4 == 0   ? 4
-                         : s->tile_k % 2 == 0 ? 2
-                                              : 1);
+    double products = (double)s->reg_m * s->reg_n;
+    double rows = (double)s->tile_k * s->reg_m / direct_vector(s);
     double loads = reads->count * reads->work + rows;
     double behind = c->few ? DIRECT_BEHIND : 4; // where all instructions count, those of maps do
     double work = trips * (products * s->tile_k + loads + 6) + behind * products + 60;

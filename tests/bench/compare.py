@@ -26,7 +26,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 SET_BYTES = 256 << 20
 SAMPLES = 21
-WINDOWS = 3
+WARM_UP = (0.3e6, 0.08e6, 0.08e6)  # microseconds before each median
 
 try:
     import torch
@@ -138,17 +138,14 @@ def peer_time(calls):
     if repeats < len(calls):  # so that all sets are used
         graphs = [capture([calls[(g * repeats + i) % len(calls)] for i in range(repeats)])
                   for g in range(min(math.ceil(len(calls) / repeats), SAMPLES))]
-    spent, at = 0, 0
-    while spent < 0.3e6:
-        spent += elapsed(graphs[at % len(graphs)])
-        at += 1
-    medians = []
-    for _ in range(WINDOWS):
+    medians, at = [], 0
+    for warm_up in WARM_UP:
+        spent = 0
+        while spent < warm_up:
+            spent += elapsed(graphs[at % len(graphs)])
+            at += 1
         times = [elapsed(graphs[i % len(graphs)]) / repeats for i in range(SAMPLES)]
         medians.append(statistics.median(times))
-        spent = 0
-        while spent < 0.08e6:
-            spent += elapsed(graphs[0])
     return min(medians)
 
 

@@ -19,8 +19,7 @@ typedef struct ProgramCheck {
     // outputs are held to this in place of tolerance.
     const Bound *bound;
     uint64_t seed;
-    const Graph
-        *source; // evaluated in place of the graph: what this was before its passes, or NULL
+    const Graph *source; // evaluated instead: the graph before its passes; NULL: the graph itself
 } ProgramCheck;
 
 // Plans, lowers, verifies, runs and compares all outputs and states; on any difference or fault the
