@@ -21,6 +21,7 @@ typedef struct DeviceCaps {
     uint32_t subgroup_min, subgroup_max;               // sizes that can be required
     uint32_t shared_bytes, max_invocations, max_local; // of a workgroup; max_local: along x
     uint32_t max_grid[3];
+    uint32_t slice_align; // of a dispatch's arguments in the run block, bytes
     uint32_t max_uniform_range;
     uint32_t compute_units; // 0: unknown
     float timestamp_period; // nanoseconds a tick; 0: no timestamps

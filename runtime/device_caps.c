@@ -221,12 +221,16 @@ static uint64_t device_memory(const VkTable *vk, VkPhysicalDevice physical) {
     return largest;
 }
 
+enum { SLICE_ALIGN_LEAST = 16 }; // arguments are 8 bytes each, and read as vectors of two
+
 static void fill_limits(const VkPhysicalDeviceLimits *limits, DeviceCaps *caps) {
     caps->shared_bytes = limits->maxComputeSharedMemorySize;
     caps->max_invocations = limits->maxComputeWorkGroupInvocations;
     caps->max_local = limits->maxComputeWorkGroupSize[0];
     memcpy(caps->max_grid, limits->maxComputeWorkGroupCount, sizeof caps->max_grid);
     caps->max_uniform_range = limits->maxUniformBufferRange;
+    caps->slice_align = (uint32_t)limits->minUniformBufferOffsetAlignment;
+    if (caps->slice_align < SLICE_ALIGN_LEAST) caps->slice_align = SLICE_ALIGN_LEAST;
     caps->timestamp_period = limits->timestampPeriod;
 }
 

@@ -151,7 +151,9 @@ static AdeptResult take_slice(Expand *expand, const AdxDispatch *dispatch, Launc
     Launches *out = expand->out;
     uint32_t size = dispatch->args * 8;
     uint32_t end = indirect ? size + 12 : size;
-    end = (end + ADX_BLOCK_ALIGN - 1) / ADX_BLOCK_ALIGN * ADX_BLOCK_ALIGN;
+    // Slices close together: a device's cache of uniforms holds few of them.
+    uint32_t align = expand->plan->device->caps.slice_align;
+    end = (end + align - 1) / align * align;
     // The last slice is as long as the descriptor's range.
     uint64_t all = (uint64_t)out->block_size + end + expand->package->block_range;
     if (all > UINT32_MAX || !GROW(out, block, (uint32_t)all, block_capacity))
