@@ -42,6 +42,7 @@ typedef struct Placement {
 //   lazy           attention: 1 sums shrink only where a maximum moved, 2 where it moved far
 //   apart          attention: 1 tiles with keys that some row must not see have a loop of their own
 //   stagger        places along K at which neighbouring tiles begin (0 and 1: all at its start)
+//   streams        stretches of the second operand that workgroups read side by side (0 and 1: one)
 //   keep           row family: 1 registers hold the row between phases, 2 and what later phases
 //                  read, 0 it is read again
 #define SCHEDULE_FIELDS(X)                                                                         \
@@ -67,6 +68,7 @@ typedef struct Placement {
     X(ahead)                                                                                       \
     X(raster)                                                                                      \
     X(stagger)                                                                                     \
+    X(streams)                                                                                     \
     X(slices)                                                                                      \
     X(keep)                                                                                        \
     X(lazy)                                                                                        \

@@ -8,7 +8,10 @@
 // remains of K is behind the loop.
 #include "passes/lower_skinny.h"
 
-enum { SKINNY_LOADS_MAX = 128 }; // of y in a trip of the loop
+enum {
+    SKINNY_LOADS_MAX = 128, // of y in a trip of the loop
+    SKINNY_STREAMS_MAX = 1024
+};
 
 typedef struct Skinny {
     Lower *l;
@@ -35,6 +38,10 @@ static bool skinny_check(Skinny *s) {
         lower_fail(l, "reg_n must hold whole windows of %u", s->shape.cells);
         return false;
     }
+    if (given->streams > SKINNY_STREAMS_MAX) {
+        lower_fail(l, "streams is at most %d", SKINNY_STREAMS_MAX);
+        return false;
+    }
     if (!s->columns || !lanes || (lanes & (lanes - 1)) || !given->local || given->local % lanes ||
         s->columns > SKINNY_SUMS_MAX || s->rows * s->columns > SKINNY_SUMS_MAX ||
         s->rows * s->columns > near || s->unroll > SKINNY_UNROLL_MAX ||
@@ -52,11 +59,25 @@ static bool skinny_check(Skinny *s) {
     return true;
 }
 
+// Workgroups that follow one another go on in `streams` stretches of y, each of `length` tiles, in
+// turn. Read as one, all of them come to a new page of memory together and wait for its address.
+static KVal skinny_tile(const Skinny *s, KVal workgroup, Dim length) {
+    KBuilder *b = s->l->b;
+    uint32_t streams = s->l->schedule->streams;
+    if (streams <= 1) return workgroup;
+    KVal count = k_i32(b, (int32_t)streams);
+    KVal first = k_imul(b, k_urem(b, workgroup, count), lower_dim(s->l, length));
+    return k_iadd(b, first, k_udiv(b, workgroup, count));
+}
+
 static bool skinny_place(Skinny *s, Dim tiles) {
     Lower *l = s->l;
     KBuilder *b = l->b;
     const Schedule *given = l->schedule;
     KVal workgroup;
+    Dim streams = dim_const(l->dims, given->streams > 1 ? given->streams : 1);
+    Dim length = dim_ceil_div(l->dims, tiles, streams);
+    tiles = dim_mul(l->dims, length, streams);
     Dim groups = dim_mul(l->dims, s->shape.batch, tiles);
     if (!contract_open(l, &s->shape, groups, &s->split, &workgroup)) return false;
     KVal count = lower_dim(l, tiles), invocation = k_local_id(b);
@@ -71,7 +92,8 @@ static bool skinny_place(Skinny *s, Dim tiles) {
     s->lanes.lane = s->groups == 1 ? invocation : k_urem(b, invocation, lanes);
     s->lanes.row = s->groups == 1 ? k_i32(b, 0) : k_udiv(b, invocation, lanes);
     s->batch = k_udiv(b, workgroup, count);
-    KVal group = k_imul(b, k_urem(b, workgroup, count), k_i32(b, (int32_t)s->groups));
+    KVal tile = skinny_tile(s, k_urem(b, workgroup, count), length);
+    KVal group = k_imul(b, tile, k_i32(b, (int32_t)s->groups));
     s->first_n = k_imul(b, k_iadd(b, group, s->lanes.row), k_i32(b, (int32_t)s->columns));
     return true;
 }

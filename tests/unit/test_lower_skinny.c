@@ -17,6 +17,22 @@ static const Schedule forms[] = {
     {.form = "skinny", .local = 128, .lanes = 8, .tile_m = 1, .reg_n = 1, .vec = 1, .unroll = 1},
     {.form = "skinny", .local = 64, .lanes = 64, .tile_m = 16, .reg_n = 2, .vec = 2, .unroll = 2},
     {.form = "skinny", .local = 128, .lanes = 128, .tile_m = 4, .reg_n = 8, .vec = 4, .unroll = 2},
+    {.form = "skinny",
+     .local = 64,
+     .lanes = 32,
+     .tile_m = 2,
+     .reg_n = 2,
+     .vec = 4,
+     .unroll = 1,
+     .streams = 3},
+    {.form = "skinny",
+     .local = 32,
+     .lanes = 32,
+     .tile_m = 1,
+     .reg_n = 1,
+     .vec = 4,
+     .unroll = 1,
+     .streams = 16},
 };
 
 static ValueId declare(Graph *g, const char *name, const Type *type) {

@@ -146,6 +146,24 @@ static void nearly_fastest(void **state) {
     }
 }
 
+// Large weights are read in stretches side by side.
+static void streams(void **state) {
+    (void)state;
+    static const struct {
+        Measured shape;
+        uint32_t streams;
+    } list[] = {{{1, 3584, 3584, {{0}}}, 0},  {{1, 11008, 4096, {{0}}}, 2},
+                {{1, 3584, 18944, {{0}}}, 4}, {{1, 37888, 3584, {{0}}}, 8},
+                {{4, 37888, 3584, {{0}}}, 8}, {{1, 152064, 3584, {{0}}}, 8}};
+    for (unsigned i = 0; i < sizeof list / sizeof *list; i++) {
+        Graph *g;
+        CandidateList found = candidates(&list[i].shape, &g);
+        assert_string_equal(found.at[0].schedule.form, "skinny");
+        assert_int_equal(found.at[0].schedule.streams, list[i].streams);
+        graph_destroy(g);
+    }
+}
+
 // Whole trips, of a number that is no power of two, are candidates.
 static void whole_trips(void **state) {
     (void)state;
@@ -172,7 +190,7 @@ static void short_sums(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nearly_fastest),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nearly_fastest), cmocka_unit_test(streams),
                                        cmocka_unit_test(whole_trips), cmocka_unit_test(short_sums)};
     return cmocka_run_group_tests_name("skinny_cost", tests, NULL, NULL);
 }
