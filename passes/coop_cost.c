@@ -21,7 +21,9 @@ enum {
     COST_FILE = 65536,    // registers of a unit
     COST_SHARED = 228 * 1024,
     COST_INVOCATIONS = 2048,
-    COST_STRETCH = 1024 // of K, gone round from places of their own by tiles that share operands
+    COST_STRETCH = 1024, // of K, gone round from places of their own by tiles that share operands
+    COST_PART = 400,     // of each part of K
+    COST_WAIT = 200      // of a step of a part: few rows wait for memory, not for the L2
 };
 static const double cost_rate = 23.5;      // bytes moved a cycle at most
 static const double cost_staggered = 26;   // where tiles begin at different places along K
@@ -34,8 +36,12 @@ static const double cost_others = 0.08;
 // How much longer the steps of parts of K take, sums of parts left aside (0 to 17 % at 512 rows),
 // with one stage and with carried fragments.
 static const double cost_apart[2] = {1.12, 1.04};
+// The part of the time of its bytes that such a step waits beyond its products and fragments.
+static const double cost_unhidden = 0.5;
 // And those of less than four subgroups, with others of their kind on the unit (24 to 44 %).
 static const double cost_narrow = 1.25;
+// Four subgroups below one another read the same columns: 1 to 4 % faster in five shapes.
+static const double cost_column = 0.99;
 
 static double cost_moves(const CoopOperand *o, const Schedule *s) { // of an invocation in a step
     CoopTile t = coop_tile(o, s);
@@ -72,11 +78,27 @@ static double cost_power(double x) { // to the 4.5th
     return x * x * x * x * sqrt(x);
 }
 
+static double cost_warps(const Schedule *s) {
+    return (double)s->local / s->subgroup;
+}
+
+static double cost_step_products(const CoopShape *shape, const Schedule *s) {
+    return (double)s->tile_m * s->tile_n * s->tile_k * dtype_bytes(shape->ab) / 2 / COST_RATE;
+}
+
+// A subgroup has a quarter of the rate.
+static double cost_own_products(const CoopShape *shape, const Schedule *s) {
+    return cost_step_products(shape, s) * fmax(1, 4 / cost_warps(s));
+}
+
+static double cost_reads(const CoopShape *shape, const Schedule *s) {
+    double lines = cost_warps(s) * (s->warp_m + s->warp_n);
+    return lines * s->tile_k * dtype_bytes(shape->ab) / COST_READ;
+}
+
 static double cost_step(const CoopShape *shape, const Schedule *s, double together) {
-    double size = dtype_bytes(shape->ab), warps = (double)s->local / s->subgroup;
-    double products = (double)s->tile_m * s->tile_n * s->tile_k * size / 2 / COST_RATE;
-    double own = products * fmax(1, 4 / warps); // a subgroup has a quarter of the rate
-    double reads = warps * (s->warp_m + s->warp_n) * s->tile_k * size / COST_READ;
+    double products = cost_step_products(shape, s), own = cost_own_products(shape, s);
+    double reads = cost_reads(shape, s);
     double rate = s->stagger > 1 ? cost_staggered : cost_rate;
     double bytes = coop_step_bytes(shape, s) / rate;
     bool carried = s->stages > 1;
@@ -86,7 +108,8 @@ static double cost_step(const CoopShape *shape, const Schedule *s, double togeth
     if (carried) alone += cost_fragments * reads;
     double busy = together * (products + reads);
     double step = pow(cost_power(busy) + cost_power(alone) + cost_power(together * bytes), 1 / 4.5);
-    return warps < 4 && together > 1 ? step * cost_narrow : step;
+    if (cost_warps(s) == 4 && s->tile_n == s->warp_n) step *= cost_column;
+    return cost_warps(s) < 4 && together > 1 ? step * cost_narrow : step;
 }
 
 static double cost_together(const CoopShape *shape, const Schedule *s, unsigned registers) {
@@ -119,15 +142,24 @@ static double cost_pace(CoopPace *pace, const Schedule *s, double together) {
     return *step;
 }
 
+// What a workgroup that makes a part of K takes more. Large tiles of carried fragments wait for
+// nothing.
+static double cost_part(const CoopShape *shape, const Schedule *s, double steps) {
+    if (s->split_k < 2 || (s->stages > 1 && cost_warps(s) >= 8)) return 0;
+    double hidden = cost_own_products(shape, s) + cost_reads(shape, s);
+    double bytes = coop_step_bytes(shape, s) / cost_rate;
+    return steps * (COST_WAIT / (double)coop_ahead(s) + cost_unhidden * fmax(0, bytes - hidden));
+}
+
 void coop_cost_at(CoopPace *pace, const Schedule *s, CoopSizes size, double units, CoopCost *out) {
     *out = (CoopCost){.registers = pace->registers};
     out->groups = ceil(size.m / s->tile_m) * ceil(size.n / s->tile_n) * size.batch * cost_parts(s);
     double together = pace->together, steps = coop_steps(s, size.k);
     double each = ceil(out->groups / units), rounds = floor(each / together);
     double rest = each - rounds * together;
-    double start = COST_START + (s->stages > 1 ? COST_FILL : 0);
-    if (s->split_k > 1) steps *= cost_apart[s->stages > 1];
-    if (rounds > 0) out->cycles = rounds * (start + steps * cost_pace(pace, s, together));
+    double start = COST_START + (s->stages > 1 ? COST_FILL : 0) + cost_part(pace->shape, s, steps);
+    if (s->split_k > 1) steps *= cost_apart[s->stages > 1], out->cycles = COST_PART * s->split_k;
+    if (rounds > 0) out->cycles += rounds * (start + steps * cost_pace(pace, s, together));
     if (rest > 0) out->cycles += start + steps * cost_pace(pace, s, rest);
     out->together = fmin(together, each);
 }

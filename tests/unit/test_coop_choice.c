@@ -85,12 +85,12 @@ static void rows_split(void **state) {
     static const int64_t some[] = {7, 40, 65};
     Graph *g = make_empty(1024);
     dim_set_source(g->dims, 0, DIM_FROM_INPUT);
-    ValueId x = make_input(g, "x", "[N, 1024] f16"), y = make_input(g, "y", "[72, 1024] f16");
+    ValueId x = make_input(g, "x", "[N, 2048] f16"), y = make_input(g, "y", "[72, 2048] f16");
     NodeId fused = graph_begin_fused(g, "k", "contract", false);
     ValueId sum = make_contract(g, "dtype=f32", x, y);
     make_finish(g, fused, make_op(g, OP_RELU, "r", NULL, sum, 0, 0));
     for (unsigned n = 0; n < 3; n++) {
-        ProgramCheck run = {.target = "h200", .symbols = &some[n], .tolerance = 1e-5, .scale = 1};
+        ProgramCheck run = {.target = "h200", .symbols = &some[n], .tolerance = 2e-5, .scale = 1};
         const PlanStep *step = &program_check(g, &run)->plan->run.at[0];
         uint32_t split = 0;
         for (uint32_t i = 0; i < step->alternatives.len; i++)

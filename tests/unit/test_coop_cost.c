@@ -237,6 +237,14 @@ static void choices_are_fast(void **state) {
     assert_true(regret / count < 0.05);
 }
 
+// With the dispatch that sums the parts: 20 bytes a cycle of each unit.
+static double parts_cost(const CoopShape *shape, const Schedule *s, CoopSizes size) {
+    CoopCost cost;
+    assert_true(coop_cost(shape, s, size, UNITS, &cost));
+    double sums = 3200 + 8.0 * s->split_k * size.m * size.n / (UNITS * 20);
+    return cost.cycles + (s->split_k ? sums : 0);
+}
+
 // The same with tiles that begin at different places along K, and K in parts; second operand [K,
 // N].
 static void long_sums_are_fast(void **state) {
@@ -277,15 +285,85 @@ static void long_sums_are_fast(void **state) {
         for (unsigned t = 0; t < 6 && rows512[i].list[t].time.us > 0; t++) {
             Schedule s = schedule_of(&rows512[i].list[t].time, DT_F16);
             s.split_k = rows512[i].list[t].split_k, s.stagger = rows512[i].list[t].stagger;
-            CoopCost cost;
-            assert_true(coop_cost(&shape, &s, (CoopSizes){1, 512, one.n, one.k}, UNITS, &cost));
-            // A dispatch that sums the parts: 20 bytes a cycle of each unit.
-            double sums = 3200 + 8.0 * s.split_k * 512 * (double)one.n / (UNITS * 20);
-            if (s.split_k) cost.cycles += sums;
-            if (t == 0 || cost.cycles < least)
-                least = cost.cycles, chosen = rows512[i].list[t].time.us;
+            double cycles = parts_cost(&shape, &s, (CoopSizes){1, 512, one.n, one.k});
+            if (t == 0 || cycles < least) least = cycles, chosen = rows512[i].list[t].time.us;
         }
         assert_true(chosen <= 1.09 * fastest);
+        graph_destroy(g);
+    }
+}
+
+// Few rows, K in parts, loads one or two steps ahead; operands from memory (2026-12-01).
+static void parts_are_fast(void **state) {
+    (void)state;
+    static const struct {
+        int64_t m, n, k;
+        struct {
+            Time time;
+            unsigned split_k, stagger, ahead;
+        } list[8];
+    } few[] = {
+        {128,
+         4096,
+         4096,
+         {{{128, 128, 64, 32, 64, 1, 29.326}, 4, 8, 2},
+          {{128, 128, 64, 32, 64, 1, 32.069}, 4, 16, 1},
+          {{128, 128, 32, 64, 64, 1, 36.341}, 8, 16, 1}}},
+        {64,
+         4096,
+         4096,
+         {{{64, 256, 64, 32, 64, 1, 21.434}, 8, 4, 2},
+          {{64, 128, 64, 32, 32, 1, 22.361}, 4, 8, 2},
+          {{64, 256, 64, 32, 64, 1, 23.371}, 8, 8, 1},
+          {{64, 128, 64, 32, 32, 1, 25.988}, 4, 8, 1},
+          {{64, 128, 64, 32, 64, 1, 29.083}, 8, 8, 1}}},
+        {16,
+         4096,
+         4096,
+         {{{16, 64, 128, 16, 16, 1, 14.555}, 4, 0, 2},
+          {{16, 64, 64, 16, 16, 1, 14.841}, 8, 0, 2},
+          {{16, 64, 64, 16, 16, 1, 15.739}, 8, 0, 1},
+          {{16, 64, 128, 16, 16, 1, 15.998}, 4, 0, 1},
+          {{16, 128, 128, 16, 32, 1, 17.136}, 4, 8, 1},
+          {{16, 64, 128, 16, 16, 1, 16.460}, 8, 0, 2},
+          {{16, 128, 128, 16, 32, 1, 17.504}, 8, 0, 2},
+          {{16, 32, 128, 16, 16, 1, 17.683}, 4, 0, 2}}},
+        {128,
+         4096,
+         11008,
+         {{{128, 128, 64, 32, 64, 1, 62.248}, 4, 0, 2},
+          {{128, 128, 64, 32, 64, 1, 69.749}, 4, 0, 1},
+          {{128, 128, 32, 64, 64, 1, 73.387}, 8, 0, 1},
+          {{128, 256, 32, 64, 64, 1, 82.037}, 8, 0, 1}}},
+        {256,
+         4096,
+         4096,
+         {{{128, 128, 64, 32, 64, 1, 48.563}, 2, 8, 2},
+          {{128, 128, 64, 32, 64, 1, 52.400}, 2, 8, 1},
+          {{128, 128, 32, 64, 64, 1, 53.624}, 4, 32, 1},
+          {{128, 256, 32, 64, 64, 1, 59.272}, 4, 32, 1}}},
+        {197,
+         768,
+         3072,
+         {{{128, 128, 64, 32, 64, 1, 14.613}, 8, 0, 2},
+          {{128, 128, 64, 32, 64, 1, 14.880}, 8, 2, 1},
+          {{128, 128, 64, 32, 64, 1, 15.697}, 8, 0, 1},
+          {{64, 64, 64, 32, 32, 1, 17.227}, 8, 2, 1}}},
+    };
+    for (unsigned i = 0; i < sizeof few / sizeof *few; i++) {
+        Measured one = {few[i].m, few[i].n, few[i].k, DT_F16, true, {{0}}};
+        Graph *g = graph_create("m");
+        CoopShape shape = shape_of(g, &one);
+        double least = 0, chosen = 0, fastest = few[i].list[0].time.us;
+        for (unsigned t = 0; t < 8 && few[i].list[t].time.us > 0; t++) {
+            Schedule s = schedule_of(&few[i].list[t].time, DT_F16);
+            s.split_k = few[i].list[t].split_k, s.stagger = few[i].list[t].stagger;
+            s.ahead = few[i].list[t].ahead;
+            CoopSizes size = {1, (double)one.m, (double)one.n, (double)one.k};
+            double cycles = parts_cost(&shape, &s, size);
+            if (t == 0 || cycles < least) least = cycles, chosen = few[i].list[t].time.us;
+        }
+        assert_true(chosen <= 1.05 * fastest);
         graph_destroy(g);
     }
 }
@@ -326,9 +404,8 @@ static void staggers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(choices_are_fast),
-        cmocka_unit_test(long_sums_are_fast),
-        cmocka_unit_test(rasters),
+        cmocka_unit_test(choices_are_fast), cmocka_unit_test(long_sums_are_fast),
+        cmocka_unit_test(parts_are_fast),   cmocka_unit_test(rasters),
         cmocka_unit_test(staggers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
