@@ -12,8 +12,10 @@ enum {
     // Tiles of fragments in which reading along N can be faster, where they fill the device.
     // Smaller ones spend their time on other things.
     COST_LARGE_M = 128,
-    COST_LARGE_N = 256
+    COST_LARGE_N = 256,
+    COST_LARGE_K = 4096 // of each part, where K is made in parts to fill it
 };
+static const double cost_filled = 0.9; // of the device's units
 
 bool cost_is_known(const Target *target, DType dtype) {
     return target->memory_rate > 0 && target->transpose_rate > 0 && target_product(target, dtype);
@@ -55,8 +57,10 @@ double cost_product(const Target *target, DimTable *dims, const ProductSize *siz
     double rows = ceil(m / COST_ROWS) * COST_ROWS;
     // Without fragments an operand along K is turned on its way into workgroup memory, whatever the
     // tile.
-    bool large = !cost_has_fragments(target, size->in) ||
-                 ceil(m / COST_LARGE_M) * ceil(n / COST_LARGE_N) * batch >= target->compute_units;
+    double parts = fmax(1, floor(k / COST_LARGE_K));
+    double full = ceil(m / COST_LARGE_M) * ceil(n / COST_LARGE_N) * batch * parts;
+    bool large =
+        !cost_has_fragments(target, size->in) || full >= cost_filled * target->compute_units;
     double reach = along_k ? rate->along_k : rate->along_n;
     if (!large && reach > rate->along_k) reach = rate->along_k;
     int64_t line;
