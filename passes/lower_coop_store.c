@@ -120,12 +120,58 @@ static void store_part(Coop *c) {
                     layout->columns, 0);
 }
 
+enum { STORE_TURNS_MAX = 8, STORE_READS_MAX = 2 };
+
 typedef struct Staging {
     const CoopSide *side; // whose memory it is in
     unsigned fragments, width, pitch, lanes;
     unsigned slice;  // words from the sums of one slice to those of the next
     KVal first, own; // of the subgroup's place in the tile, in the first slice and in its own
+    // What else is read element by element, as residuals are, one round ahead of its use.
+    ValueId read[STORE_READS_MAX];
+    unsigned reads, turns; // turns: vectors of an invocation in a round
 } Staging;
+
+static bool store_reads_tile(Coop *c, ValueId value) {
+    const LowerView *seen = lower_view(c->l, value, &c->sums);
+    if (c->l->failed || lower_is_inner(c->l, seen->base)) return false;
+    const View *view = seen->view;
+    bool varies[3] = {false};
+    if (view->inner || view->guards) return false;
+    for (uint8_t d = 0; d < view->digits; d++)
+        if (!dim_is(c->l->dims, view->digit[d].size, 1) &&
+            !dim_is(c->l->dims, view->digit[d].stride, 0))
+            varies[view->digit[d].axis] = true;
+    return varies[1] && varies[2];
+}
+
+static void store_add_read(Coop *c, Staging *st, ValueId value) {
+    if (!value || lower_is_inner(c->l, value) || st->reads == STORE_READS_MAX) return;
+    for (unsigned i = 0; i < st->reads; i++)
+        if (st->read[i] == value) return;
+    if (store_reads_tile(c, value)) st->read[st->reads++] = value;
+}
+
+// Whole tiles only: an invocation makes the same vectors in every round.
+static void store_find_reads(Coop *c, Staging *st) {
+    Lower *l = c->l;
+    const Graph *g = l->graph;
+    const ContractShape *shape = &c->shape.contract;
+    const Region *body = &g->regions.at[graph_node(g, l->node)->body];
+    unsigned round = st->lanes * c->s->subgroup, total = st->width * c->s->frag_m;
+    st->turns = total / round;
+    if (c->planes || coop_slices(c->s) > 1 || shape->parts.len || c->sums.rank != 3 ||
+        total % round || st->turns > STORE_TURNS_MAX ||
+        !dim_divides(l->dims, c->s->tile_m, shape->m) ||
+        !dim_divides(l->dims, c->s->tile_n, shape->n))
+        return;
+    for (uint32_t i = 0; i < body->nodes.len; i++) {
+        const Node *node = graph_node(g, body->nodes.at[i]);
+        if (node->inline_view || node->kind != NODE_OP || op_info(node->op)->class != OC_MAP)
+            continue;
+        for (uint32_t o = 0; o < node->operands; o++) store_add_read(c, st, node->operand[o]);
+    }
+}
 
 static Staging store_staging(Coop *c) {
     Lower *l = c->l;
@@ -160,23 +206,36 @@ static KVal store_sum(Coop *c, const Staging *st, KVal at) {
     return sum;
 }
 
-// One vector of a staged row.
-static void store_element(Coop *c, const Staging *st, KVal e, KVal top, KVal left) {
+static KVal store_row(Coop *c, const Staging *st, KVal e) {
+    return k_udiv(c->l->b, e, store_number(c, st->width));
+}
+
+static KVal store_column(Coop *c, const Staging *st, KVal e) {
+    return k_urem(c->l->b, e, store_number(c, st->width));
+}
+
+static Point store_point(Coop *c, const Staging *st, KVal e, KVal top, KVal left) {
+    KBuilder *b = c->l->b;
+    Point point = point_make(&c->sums, (uint8_t)st->lanes);
+    point.index[0] = c->batch;
+    point.index[1] = k_iadd(b, top, store_row(c, st, e));
+    point.index[2] = k_iadd(b, left, store_column(c, st, e));
+    return point;
+}
+
+// One vector of a staged row, at its point.
+static void store_element(Coop *c, const Staging *st, KVal e, Point *point) {
     Lower *l = c->l;
     KBuilder *b = l->b;
     const ContractShape *shape = &c->shape.contract;
-    KVal width = store_number(c, st->width), row = k_udiv(b, e, width),
-         column = k_urem(b, e, width);
-    KVal at = k_iadd(b, st->first, k_imul(b, row, store_number(c, st->pitch)));
-    KVal sum = store_sum(c, st, k_iadd(b, at, column)), inside = 0;
-    Point point = point_make(&c->sums, (uint8_t)st->lanes);
-    point.index[0] = c->batch;
-    point.index[1] = k_iadd(b, top, row), point.index[2] = k_iadd(b, left, column);
-    contract_limit(l, point.index[1], shape->m, c->s->tile_m, &inside);
-    contract_limit(l, point.index[2], shape->n, c->s->tile_n, &inside);
+    KVal row = k_imul(b, store_row(c, st, e), store_number(c, st->pitch));
+    KVal at = k_iadd(b, k_iadd(b, st->first, row), store_column(c, st, e));
+    KVal sum = store_sum(c, st, at), inside = 0;
+    contract_limit(l, point->index[1], shape->m, c->s->tile_m, &inside);
+    contract_limit(l, point->index[2], shape->n, c->s->tile_n, &inside);
     if (inside) k_if_begin(b, inside);
-    if (c->planes) sum = planes_sum(l, c->planes, &point, sum);
-    contract_put(l, &c->split, &point, sum);
+    if (c->planes) sum = planes_sum(l, c->planes, point, sum);
+    contract_put(l, &c->split, point, sum);
     if (inside) k_if_end(b, 0, NULL, NULL);
 }
 
@@ -192,28 +251,65 @@ static void store_elements(Coop *c, const Staging *st, KVal top, KVal left) {
     e = k_iadd(b, e, own);
     bool ragged = total % step != 0;
     if (ragged) k_if_begin(b, k_slt(b, e, store_number(c, total)));
-    store_element(c, st, e, top, left);
+    Point point = store_point(c, st, e, top, left);
+    store_element(c, st, e, &point);
     if (ragged) k_if_end(b, 0, NULL, NULL);
     k_loop_end(b, NULL, NULL);
 }
 
-static void store_staged(Coop *c) {
+// Where round `number` of the subgroup's fragments begins.
+static void store_round(Coop *c, const Staging *st, unsigned number, KVal *top, KVal *left) {
     KBuilder *b = c->l->b;
+    unsigned rounds = c->across / st->fragments, i = number / rounds, j = number % rounds;
+    unsigned down = i * c->s->frag_m, across = j * st->width;
+    *top = k_iadd(b, k_iadd(b, c->first_m, c->x.warp), store_number(c, down));
+    *left = k_iadd(b, k_iadd(b, c->first_n, c->y.warp), store_number(c, across));
+}
+
+static KVal store_turn(Coop *c, const Staging *st, unsigned turn) {
+    KVal lane = k_imul(c->l->b, c->lane, store_number(c, st->lanes));
+    return k_iadd(c->l->b, lane, store_number(c, turn * st->lanes * c->s->subgroup));
+}
+
+// The points of a round, with what is read there on its way.
+static void store_read_round(Coop *c, const Staging *st, unsigned number, Point *point) {
+    KVal top, left;
+    store_round(c, st, number, &top, &left);
+    for (unsigned turn = 0; turn < st->turns; turn++) {
+        point[turn] = store_point(c, st, store_turn(c, st, turn), top, left);
+        for (unsigned i = 0; i < st->reads; i++) (void)lower_value(c->l, st->read[i], &point[turn]);
+    }
+}
+
+static void store_stage(Coop *c, const Staging *st, unsigned number) {
+    KBuilder *b = c->l->b;
+    unsigned first = number * st->fragments; // rounds go on from one row of fragments to the next
+    k_barrier(b);                            // what was there has been read
+    for (unsigned f = 0; f < st->fragments; f++)
+        k_frag_shared_store(b, st->side->region,
+                            k_iadd(b, st->own, store_number(c, f * c->s->frag_n)),
+                            store_number(c, st->pitch), KL_ROW_MAJOR, c->sum[first + f]);
+    k_barrier(b);
+}
+
+static void store_staged(Coop *c) {
     Staging st = store_staging(c);
-    for (unsigned i = 0; i < c->down; i++)
-        for (unsigned j = 0; j < c->across; j += st.fragments) {
-            k_barrier(b); // what was there has been read
-            for (unsigned f = 0; f < st.fragments; f++)
-                k_frag_shared_store(
-                    b, st.side->region, k_iadd(b, st.own, store_number(c, f * c->s->frag_n)),
-                    store_number(c, st.pitch), KL_ROW_MAJOR, c->sum[i * c->across + j + f]);
-            k_barrier(b);
-            KVal top =
-                k_iadd(b, k_iadd(b, c->first_m, c->x.warp), store_number(c, i * c->s->frag_m));
-            KVal left =
-                k_iadd(b, k_iadd(b, c->first_n, c->y.warp), store_number(c, j * c->s->frag_n));
+    unsigned rounds = c->down * (c->across / st.fragments);
+    Point ahead[2][STORE_TURNS_MAX];
+    store_find_reads(c, &st);
+    if (st.reads) store_read_round(c, &st, 0, ahead[0]);
+    for (unsigned i = 0; i < rounds; i++) {
+        if (st.reads && i + 1 < rounds) store_read_round(c, &st, i + 1, ahead[(i + 1) % 2]);
+        store_stage(c, &st, i);
+        if (st.reads) {
+            for (unsigned turn = 0; turn < st.turns; turn++)
+                store_element(c, &st, store_turn(c, &st, turn), &ahead[i % 2][turn]);
+        } else {
+            KVal top, left;
+            store_round(c, &st, i, &top, &left);
             store_elements(c, &st, top, left);
         }
+    }
 }
 
 void coop_store(Coop *c) {

@@ -355,7 +355,7 @@ static void convolutions(void **state) {
 // Maps that need no coordinates stay on fragments; others pass through workgroup memory.
 static void epilogues(void **state) {
     (void)state;
-    for (unsigned kind = 0; kind < 5; kind++)
+    for (unsigned kind = 0; kind < 6; kind++)
         for (unsigned whole = 0; whole < 2; whole++) {
             Graph *g = make_empty(1024);
             ValueId x = make_input(g, "x", whole ? "[64, 64] f16" : "[50, 64] f16");
@@ -363,13 +363,16 @@ static void epilogues(void **state) {
             ValueId column = make_param(g, "b", whole ? "[64] f16" : "[72] f16");
             ValueId row = make_param(g, "r", whole ? "[64, 1] f16" : "[50, 1] f16");
             ValueId full = make_input(g, "f", whole ? "[64, 64] f16" : "[50, 72] f16");
+            ValueId turned = make_input(g, "t", whole ? "[64, 64] f16" : "[72, 50] f16");
             NodeId fused = graph_begin_fused(g, "k", "contract", false);
             ValueId half = make_op(g, OP_FULL, "h", "shape=[], value=0.125, dtype=f16", 0, 0, 0);
             ValueId c = make_contract(g, NULL, x, y);
             ValueId v = make_op(g, OP_MULTIPLY, "v", NULL, c, half, 0);
             if (kind == 1) v = make_op(g, OP_ADD, "w", NULL, v, column, 0);
             if (kind == 2) v = make_op(g, OP_ADD, "w", NULL, v, row, 0);
-            if (kind == 3) v = make_op(g, OP_ADD, "w", NULL, v, full, 0);
+            if (kind == 3 || kind == 5) v = make_op(g, OP_ADD, "w", NULL, v, full, 0);
+            turned = make_view(g, OP_TRANSPOSE, "a=0, b=1", turned);
+            if (kind == 5) v = make_op(g, OP_ADD, "z", NULL, v, turned, 0);
             if (kind == 4) v = make_op(g, OP_CAST, "w", "dtype=bf16", v, 0, 0);
             make_finish(g, fused, kind == 4 ? v : make_op(g, OP_GELU, "t", NULL, v, 0, 0));
             for (unsigned f = 0; f < FLOATS; f++)
