@@ -476,7 +476,7 @@ def conv(table, adept, size):
 
 def attention(table, adept, size):
     shapes = {"full": ATTENTION, "dry": [(1, 2, 4, 16, 2, 4, True)], "quick": ATTENTION[1:4:2],
-              "reach": ATTENTION[1:4] + ATTENTION[-1:]}
+              "reach": ATTENTION[1:5] + ATTENTION[-1:]}
     for shape in shapes[size]:
         b, h, s, d, kv, keys, causal = shape
         options = ["--kv-heads", str(kv), "--keys", str(keys)] + ["--causal"] * causal
@@ -549,8 +549,7 @@ def reach(table, adept, size):
                  epilogue=name)
     if size == "dry":
         return
-    products(table, adept, "linear", "f16",
-             [(512, 11008, 4096), (512, 4096, 11008), (1, 4096, 4096), (1, 11008, 4096)])
+    products(table, adept, "linear", "f16", [(4096, 8192, 4096)] + QWEN)
     products(table, adept, "linear", "f16", [(16, 4096, 4096), (128, 4096, 4096)], warm=True)
     convolutions(table, adept, "f32", [(64, 64, 56, 64, 3, 1), (64, 128, 28, 128, 3, 1),
                                        (64, 256, 14, 256, 3, 1)], ["fp32"])
