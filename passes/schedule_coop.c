@@ -71,6 +71,7 @@ static void coop_depths(CoopSite *c, Schedule s) {
         s.stages = 1, s.unroll = 0;
         coop_candidate(c, s);
     }
+    if (s.tile_m % (4 * s.frag_m) && s.tile_m > 4 * s.frag_m) return; // 96 rows: 7 % slower carried
     s.tile_k = s.frag_k;
     s.stages = 2, s.unroll = coop_unroll(c, &s);
     if (c->shape.x.vector && c->shape.y.vector) coop_candidate(c, s);

@@ -13,8 +13,10 @@ enum {
     SIZES_TILES = 8,
     SIZES_RANGES = 4,   // rather not more
     SIZES_SMALLEST = 5, // times what the smallest sizes lose: there time matters most
-    SIZES_PARTS = 16,   // of K, at most
-    SIZES_STEPS = 4     // of each part, at least
+    SIZES_LONG = 3,     // times what sizes lose that take long: there it is most time
+    SIZES_CYCLES = 100000,
+    SIZES_PARTS = 16, // of K, at most
+    SIZES_STEPS = 4   // of each part, at least
 };
 // Of a range's least time, for a schedule that others share: the cost is no surer than this. More,
 // where there would be too many ranges; and what is slower at each point is not kept.
@@ -178,9 +180,12 @@ void coop_try(CoopSite *c, Schedule s) {
 static double sizes_ratio(const CoopSite *c, const CoopTry *one, uint32_t from, uint32_t to) {
     double most = 0;
     for (uint32_t i = from; i <= to; i++) {
-        double ratio = one->cycles[i] / c->point[i].least;
-        if (c->apart && i == 0) ratio = 1 + SIZES_SMALLEST * (ratio - 1);
-        most = fmax(most, ratio);
+        double least = c->point[i].least, lost = one->cycles[i] / least - 1;
+        if (c->apart && i == 0)
+            lost *= SIZES_SMALLEST;
+        else if (c->apart && least > SIZES_CYCLES)
+            lost *= SIZES_LONG;
+        most = fmax(most, 1 + lost);
     }
     return most;
 }

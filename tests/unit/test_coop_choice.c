@@ -101,6 +101,37 @@ static void rows_split(void **state) {
     graph_destroy(g);
 }
 
+// Few schedules serve all sizes; where products take long, it is nearly the fastest for each. Of
+// 512x3584x3584 these tiles took 62 us on an H200, of 64x256 63 and in two parts of K 76 to 85.
+static void long_products(void **state) {
+    (void)state;
+    static const int64_t rows = 512;
+    Graph *g = make_empty(2048);
+    dim_set_source(g->dims, 0, DIM_FROM_INPUT);
+    ValueId x = make_input(g, "x", "[N, 3584] f16"), y = make_input(g, "y", "[3584, 3584] f16");
+    NodeId fused = graph_begin_fused(g, "k", "contract", false);
+    make_finish(g, fused, make_contract(g, NULL, x, y));
+    Target target;
+    assert_true(target_builtin("h200", &target));
+    CompileOptions options = {.max_workspace = 1 << 28};
+    Plan *plan;
+    assert_true(plan_build(g, &target, &options, NULL, &plan));
+    const PlanStep *step = &plan->run.at[0];
+    const Alternative *used = NULL;
+    for (uint32_t i = 0; i < step->alternatives.len && !used; i++) {
+        const Alternative *a = &step->alternatives.at[i];
+        int64_t most = INT64_MAX;
+        if (a->conditions) assert_true(dim_eval(g->dims, a->condition[0].right, &rows, &most));
+        if (rows <= most) used = a;
+    }
+    assert_non_null(used);
+    assert_int_equal(used->schedule.tile_m, 128);
+    assert_int_equal(used->schedule.tile_n, 128);
+    assert_int_equal(used->schedule.tile_k, 64);
+    assert_true(used->schedule.split_k < 2);
+    graph_destroy(g);
+}
+
 // Symbolic sizes: where they are multiples of a move, operands are moved whole.
 static void multiples(void **state) {
     (void)state;
@@ -251,8 +282,10 @@ static void refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(choices),     cmocka_unit_test(choices_run), cmocka_unit_test(multiples),
-        cmocka_unit_test(rows_choose), cmocka_unit_test(rows_split),  cmocka_unit_test(refusals),
+        cmocka_unit_test(choices),       cmocka_unit_test(choices_run),
+        cmocka_unit_test(multiples),     cmocka_unit_test(rows_choose),
+        cmocka_unit_test(long_products), cmocka_unit_test(rows_split),
+        cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
