@@ -19,6 +19,7 @@ import io
 import math
 import os
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -302,8 +303,11 @@ class Table:
     COLUMNS = ("group", "case", "mode", "us", "figure", "unit", "error", "peer_mode", "peer_us",
                "peer_figure", "peer_error", "ratio", "schedule")
 
-    def __init__(self):
+    def __init__(self, csv_path=None):
+        """Rows go to csv_path as they come, so that a run that is stopped leaves what it has."""
         self.rows = []
+        self.file = open(csv_path, "w", newline="") if csv_path else None
+        self.write(self.COLUMNS)
         print("%-34s %-5s %10s %9s %8s | %-5s %10s %9s %8s | %6s" % (
             "case", "mode", "us", "", "err", "peer", "us", "", "err", "ratio"))
 
@@ -323,14 +327,13 @@ class Table:
             text(ratio, "%.3f")), flush=True)
         self.rows.append((group, case, mode, us, rate, unit, error, peer_mode, peer_us, peer_rate,
                           peer_error, ratio, schedule))
+        self.write(self.rows[-1])
 
-    def write_csv(self, path):
-        with open(path, "w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(self.COLUMNS)
-            for row in self.rows:
-                writer.writerow(["" if v is None else
-                                 ("%.6g" % v if isinstance(v, float) else v) for v in row])
+    def write(self, row):
+        if self.file:
+            csv.writer(self.file).writerow(["" if v is None else "%.6g" % v if isinstance(v, float)
+                                            else v for v in row])
+            self.file.flush()
 
     def series(self):
         """{label: [(size, TFLOP/s)]} of the square products, without epilogue, operands rotated."""
@@ -584,13 +587,14 @@ def main():
     wanted = given.only.split(",")
     if not set(wanted) <= set(GROUPS):
         parser.error("the groups are " + ", ".join(GROUPS))
-    table = Table()
-    for name in wanted:
-        GROUPS[name](table, Adept(given.adept, given.device), size)
-    if given.csv:
-        table.write_csv(given.csv)
-    if given.svg:
-        table.write_svg(given.svg)
+    table = Table(given.csv)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
+    try:
+        for name in wanted:
+            GROUPS[name](table, Adept(given.adept, given.device), size)
+    finally:
+        if given.svg:
+            table.write_svg(given.svg)
     missing = sum(row[3] is None for row in table.rows)
     if missing:
         print("%d cases without a time of Adept's" % missing)
