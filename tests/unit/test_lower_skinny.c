@@ -164,6 +164,30 @@ static Graph *product(DType dtype, int64_t rows, int64_t n, int64_t k, DType res
     return g;
 }
 
+// Stretches of y of which the last is short, in batches, and with K in parts.
+static void streams(void **state) {
+    (void)state;
+    for (uint32_t parts = 1; parts <= 3; parts++)
+        for (uint32_t many = 2; many <= 64; many *= 2) {
+            Schedule form = {.form = "skinny",
+                             .local = 64,
+                             .lanes = 32,
+                             .tile_m = 4,
+                             .reg_n = 2,
+                             .vec = 4,
+                             .unroll = 1,
+                             .split_k = parts,
+                             .streams = many};
+            Graph *g = make_empty(4);
+            ValueId x = make_input(g, "x", "[3, N, 384] f16");
+            ValueId y = make_input(g, "y", "[3, 43, 384] f16");
+            NodeId fused = graph_begin_fused(g, "k", "contract", false);
+            make_finish(g, fused, make_contract(g, "batch=1, dtype=f32", x, y));
+            for (int64_t rows = 1; rows <= 4; rows += 3) check(g, "h200", &form, rows, 1e-5);
+            graph_destroy(g);
+        }
+}
+
 static void along_n(void **state) {
     (void)state;
     static const struct {
@@ -238,8 +262,8 @@ static void choice(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(shapes),     cmocka_unit_test(ragged_depth),
-                                       cmocka_unit_test(wide_loads), cmocka_unit_test(along_n),
-                                       cmocka_unit_test(dtypes),     cmocka_unit_test(joins),
-                                       cmocka_unit_test(choice)};
+                                       cmocka_unit_test(wide_loads), cmocka_unit_test(streams),
+                                       cmocka_unit_test(along_n),    cmocka_unit_test(dtypes),
+                                       cmocka_unit_test(joins),      cmocka_unit_test(choice)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
