@@ -253,13 +253,8 @@ int64_t gcd64(int64_t a, int64_t b) {
 }
 
 uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t length) {
-    uint64_t hash = seed ^ 0xcbf29ce484222325u, word;
+    uint64_t hash = seed ^ 0xcbf29ce484222325u;
     const unsigned char *at = bytes;
-    for (; length >= sizeof word; at += sizeof word, length -= sizeof word) {
-        memcpy(&word, at, sizeof word);
-        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 32;
-    }
     for (size_t i = 0; i < length; i++) hash = (hash ^ at[i]) * 0x100000001b3u;
     hash ^= hash >> 32;
     return hash * 0x9e3779b97f4a7c15u;
