@@ -1,11 +1,11 @@
 #!/bin/sh
-# The whole test suite: installs what is missing, builds into build/tests (Debug, warnings are
+# The whole test suite: installs what is missing, builds into build/check (Debug, warnings are
 # errors), runs ctest and exits with its status. Arguments go to ctest: sh tests/run.sh -L quick
 # ADEPT_TEST_BUILD chooses another build folder, ADEPT_CMAKE adds options of cmake.
 set -eu
 
 cd "$(dirname "$0")/.."
-build=${ADEPT_TEST_BUILD:-build/tests}
+build=${ADEPT_TEST_BUILD:-build/check}
 jobs=$(nproc)
 
 sh tests/install.sh test
