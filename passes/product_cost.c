@@ -13,7 +13,8 @@ enum {
     // Smaller ones spend their time on other things.
     COST_LARGE_M = 128,
     COST_LARGE_N = 256,
-    COST_LARGE_K = 4096 // of each part, where K is made in parts to fill it
+    COST_LARGE_K = 4096, // of each part, where K is made in parts to fill it
+    COST_PARTS = 16      // at most
 };
 static const double cost_filled = 0.9; // of the device's units
 
@@ -57,7 +58,8 @@ double cost_product(const Target *target, DimTable *dims, const ProductSize *siz
     double rows = ceil(m / COST_ROWS) * COST_ROWS;
     // Without fragments an operand along K is turned on its way into workgroup memory, whatever the
     // tile.
-    double parts = fmax(1, floor(k / COST_LARGE_K));
+    double parts = fmin(fmax(1, floor(k / COST_LARGE_K)), COST_PARTS);
+    if (!target->dispatch_time) parts = 1; // no schedule has parts then
     double full = ceil(m / COST_LARGE_M) * ceil(n / COST_LARGE_N) * batch * parts;
     bool large =
         !cost_has_fragments(target, size->in) || full >= cost_filled * target->compute_units;
