@@ -1,21 +1,28 @@
 // Sums of form "coop" on their way out. Accumulators have no coordinates: where what follows the
 // product needs none, and the tile is whole and lies in memory as rows, fragments are stored as
 // they are; else they pass through workgroup memory, some fragments of each subgroup at a time.
+// Operands of maps with an element for each sum are read a round ahead, as their latency would
+// stand between two barriers.
 #include "passes/lower_coop.h"
 
 static KVal store_number(Coop *c, unsigned value) {
     return k_i32(c->l->b, (int32_t)value);
 }
 
-// Whether the operand is one number for all elements.
-static bool store_is_uniform(Coop *c, ValueId value) {
-    const View *view = lower_view(c->l, value, &c->sums)->view;
-    if (view->inner || view->guards) return false;
+// Axes of the sums along which the view's elements differ, a bit each; all where it is not plain.
+static unsigned store_varies(const Coop *c, const View *view) {
+    unsigned axes = 0;
+    if (view->inner || view->guards) return ~0u;
     for (uint8_t d = 0; d < view->digits; d++)
         if (!dim_is(c->l->dims, view->digit[d].size, 1) &&
             !dim_is(c->l->dims, view->digit[d].stride, 0))
-            return false;
-    return true;
+            axes |= 1u << view->digit[d].axis;
+    return axes;
+}
+
+// Whether the operand is one number for all elements.
+static bool store_is_uniform(Coop *c, ValueId value) {
+    return !store_varies(c, lower_view(c->l, value, &c->sums)->view);
 }
 
 // Whether what follows the product is the same function of every element.
@@ -120,36 +127,41 @@ static void store_part(Coop *c) {
                     layout->columns, 0);
 }
 
-enum { STORE_TURNS_MAX = 8, STORE_READS_MAX = 2 };
+enum {
+    STORE_TURNS_MAX = 8, // vectors of an invocation in a round, all in registers
+    STORE_READS_MAX = 2
+};
 
 typedef struct Staging {
     const CoopSide *side; // whose memory it is in
     unsigned fragments, width, pitch, lanes;
-    unsigned slice;  // words from the sums of one slice to those of the next
-    KVal first, own; // of the subgroup's place in the tile, in the first slice and in its own
+    unsigned round, total; // elements of a subgroup at a time, and in a round of fragments
+    unsigned slice;        // words from the sums of one slice to those of the next
+    KVal first, own;       // of the subgroup's place in the tile, in the first slice and in its own
     // What else is read element by element, as residuals are, one round ahead of its use.
     ValueId read[STORE_READS_MAX];
     unsigned reads, turns; // turns: vectors of an invocation in a round
 } Staging;
 
+// An operand with an element of its own for each row and column.
 static bool store_reads_tile(Coop *c, ValueId value) {
     const LowerView *seen = lower_view(c->l, value, &c->sums);
     if (c->l->failed || lower_is_inner(c->l, seen->base)) return false;
-    const View *view = seen->view;
-    bool varies[3] = {false};
-    if (view->inner || view->guards) return false;
-    for (uint8_t d = 0; d < view->digits; d++)
-        if (!dim_is(c->l->dims, view->digit[d].size, 1) &&
-            !dim_is(c->l->dims, view->digit[d].stride, 0))
-            varies[view->digit[d].axis] = true;
-    return varies[1] && varies[2];
+    unsigned axes = store_varies(c, seen->view);
+    return axes != ~0u && (axes & 6) == 6;
 }
 
 static void store_add_read(Coop *c, Staging *st, ValueId value) {
-    if (!value || lower_is_inner(c->l, value) || st->reads == STORE_READS_MAX) return;
+    if (!value || lower_is_inner(c->l, value) || st->reads == STORE_READS_MAX ||
+        (st->reads + 1) * st->turns > STORE_TURNS_MAX)
+        return;
     for (unsigned i = 0; i < st->reads; i++)
         if (st->read[i] == value) return;
     if (store_reads_tile(c, value)) st->read[st->reads++] = value;
+}
+
+static Dim store_elements_of(Coop *c, ValueId value) {
+    return type_elements(c->l->dims, &graph_value(c->l->graph, value)->type);
 }
 
 // Whole tiles only: an invocation makes the same vectors in every round.
@@ -158,17 +170,17 @@ static void store_find_reads(Coop *c, Staging *st) {
     const Graph *g = l->graph;
     const ContractShape *shape = &c->shape.contract;
     const Region *body = &g->regions.at[graph_node(g, l->node)->body];
-    unsigned round = st->lanes * c->s->subgroup, total = st->width * c->s->frag_m;
-    st->turns = total / round;
     if (c->planes || coop_slices(c->s) > 1 || shape->parts.len || c->sums.rank != 3 ||
-        total % round || st->turns > STORE_TURNS_MAX ||
-        !dim_divides(l->dims, c->s->tile_m, shape->m) ||
+        st->total % st->round || !dim_divides(l->dims, c->s->tile_m, shape->m) ||
         !dim_divides(l->dims, c->s->tile_n, shape->n))
         return;
+    st->turns = st->total / st->round;
     for (uint32_t i = 0; i < body->nodes.len; i++) {
         const Node *node = graph_node(g, body->nodes.at[i]);
         if (node->inline_view || node->kind != NODE_OP || op_info(node->op)->class != OC_MAP)
             continue;
+        if (store_elements_of(c, node->result[0]) != store_elements_of(c, shape->result))
+            continue; // in front of the product
         for (uint32_t o = 0; o < node->operands; o++) store_add_read(c, st, node->operand[o]);
     }
 }
@@ -184,6 +196,7 @@ static Staging store_staging(Coop *c) {
     while (st.lanes > 1 && (!dim_divides(l->dims, st.lanes, c->shape.contract.n) ||
                             st.width * c->s->frag_m % (st.lanes * c->s->subgroup)))
         st.lanes /= 2;
+    st.round = st.lanes * c->s->subgroup, st.total = st.width * c->s->frag_m;
     unsigned each = st.pitch * c->s->frag_m;
     st.slice = c->s->local / c->s->subgroup / coop_slices(c->s) * each;
     st.first = k_imul(b, c->warp, store_number(c, each));
@@ -242,10 +255,9 @@ static void store_element(Coop *c, const Staging *st, KVal e, Point *point) {
 // What is staged, one vector an invocation at a time; slices take turns.
 static void store_elements(Coop *c, const Staging *st, KVal top, KVal left) {
     KBuilder *b = c->l->b;
-    unsigned round = st->lanes * c->s->subgroup, total = st->width * c->s->frag_m;
-    unsigned step = round * coop_slices(c->s);
+    unsigned total = st->total, step = st->round * coop_slices(c->s);
     KVal lane = k_imul(b, c->lane, store_number(c, st->lanes));
-    KVal own = k_iadd(b, lane, k_imul(b, c->slice, store_number(c, round)));
+    KVal own = k_iadd(b, lane, k_imul(b, c->slice, store_number(c, st->round)));
     KVal e = k_loop_begin(b, k_i32(b, 0), store_number(c, total), store_number(c, step),
                           K_LOOP_PLAIN, 0, NULL, NULL);
     e = k_iadd(b, e, own);
@@ -260,7 +272,7 @@ static void store_elements(Coop *c, const Staging *st, KVal top, KVal left) {
 // Where round `number` of the subgroup's fragments begins.
 static void store_round(Coop *c, const Staging *st, unsigned number, KVal *top, KVal *left) {
     KBuilder *b = c->l->b;
-    unsigned rounds = c->across / st->fragments, i = number / rounds, j = number % rounds;
+    unsigned each = c->across / st->fragments, i = number / each, j = number % each;
     unsigned down = i * c->s->frag_m, across = j * st->width;
     *top = k_iadd(b, k_iadd(b, c->first_m, c->x.warp), store_number(c, down));
     *left = k_iadd(b, k_iadd(b, c->first_n, c->y.warp), store_number(c, across));
@@ -268,7 +280,7 @@ static void store_round(Coop *c, const Staging *st, unsigned number, KVal *top, 
 
 static KVal store_turn(Coop *c, const Staging *st, unsigned turn) {
     KVal lane = k_imul(c->l->b, c->lane, store_number(c, st->lanes));
-    return k_iadd(c->l->b, lane, store_number(c, turn * st->lanes * c->s->subgroup));
+    return k_iadd(c->l->b, lane, store_number(c, turn * st->round));
 }
 
 // The points of a round, with what is read there on its way.

@@ -408,6 +408,22 @@ static void prologue(void **state) {
     check_type(g, DT_F16, 5e-3);
 }
 
+// Whole tiles whose residual is read ahead, and a map in front of the product, whose operand has
+// other sizes.
+static void prologue_and_residual(void **state) {
+    (void)state;
+    Graph *g = make_empty(1024);
+    ValueId x = make_input(g, "x", "[16, 96] f16"), y = make_param(g, "y", "[32, 96] f16");
+    ValueId before = make_input(g, "p", "[16, 96] f16"),
+            behind = make_input(g, "r", "[16, 32] f16");
+    NodeId fused = graph_begin_fused(g, "k", "contract", false);
+    ValueId s = make_op(g, OP_ADD, "s", NULL, x, before, 0);
+    ValueId c = make_contract(g, NULL, s, y);
+    make_finish(g, fused, make_op(g, OP_ADD, "a", NULL, c, behind, 0));
+    for (unsigned f = 0; f < FLOATS; f++) check(g, &floats[f], 1, 2e-2, false);
+    graph_destroy(g);
+}
+
 // Tiles in bands, the last of them narrower; batches.
 static void bands(void **state) {
     (void)state;
@@ -444,6 +460,7 @@ int main(void) {
         cmocka_unit_test(epilogues),
         cmocka_unit_test(integer_epilogues),
         cmocka_unit_test(prologue),
+        cmocka_unit_test(prologue_and_residual),
         cmocka_unit_test(bands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
