@@ -20,6 +20,7 @@ typedef struct Skinny {
     SkinnySide x, y;
     Space sums;
     unsigned rows, columns, vec, unroll, groups; // groups of lanes in a workgroup
+    unsigned streams;                            // of y, at least 1
     unsigned sum_lanes;
     bool is_float;
     int64_t depth; // K where it is known and not in parts, else 0
@@ -38,7 +39,8 @@ static bool skinny_check(Skinny *s) {
         lower_fail(l, "reg_n must hold whole windows of %u", s->shape.cells);
         return false;
     }
-    if (given->streams > SKINNY_STREAMS_MAX) {
+    s->streams = given->streams > 1 ? given->streams : 1;
+    if (s->streams > SKINNY_STREAMS_MAX) {
         lower_fail(l, "streams is at most %d", SKINNY_STREAMS_MAX);
         return false;
     }
@@ -63,9 +65,8 @@ static bool skinny_check(Skinny *s) {
 // turn. Read as one, all of them come to a new page of memory together and wait for its address.
 static KVal skinny_tile(const Skinny *s, KVal workgroup, Dim length) {
     KBuilder *b = s->l->b;
-    uint32_t streams = s->l->schedule->streams;
-    if (streams <= 1) return workgroup;
-    KVal count = k_i32(b, (int32_t)streams);
+    if (s->streams == 1) return workgroup;
+    KVal count = k_i32(b, (int32_t)s->streams);
     KVal first = k_imul(b, k_urem(b, workgroup, count), lower_dim(s->l, length));
     return k_iadd(b, first, k_udiv(b, workgroup, count));
 }
@@ -75,7 +76,7 @@ static bool skinny_place(Skinny *s, Dim tiles) {
     KBuilder *b = l->b;
     const Schedule *given = l->schedule;
     KVal workgroup;
-    Dim streams = dim_const(l->dims, given->streams > 1 ? given->streams : 1);
+    Dim streams = dim_const(l->dims, s->streams);
     Dim length = dim_ceil_div(l->dims, tiles, streams);
     tiles = dim_mul(l->dims, length, streams);
     Dim groups = dim_mul(l->dims, s->shape.batch, tiles);
@@ -201,7 +202,11 @@ bool lower_skinny(Lower *l) {
     }
     const ContractShape *shape = &s->shape;
     if (!skinny_check_rows(l, shape)) return false;
-    if (!contract_k_fast(l->graph, shape, shape->y)) return lower_skinny_n(l, shape);
+    if (!contract_k_fast(l->graph, shape, shape->y)) {
+        if (l->schedule->streams <= 1) return lower_skinny_n(l, shape);
+        lower_fail(l, "streams are of operands along K");
+        return false;
+    }
     if (!skinny_check(s)) return false;
     s->is_float = dtype_is_float(graph_value(l->graph, shape->x)->type.dtype);
     Dim tiles = dim_ceil_div(dims, shape->n, dim_const(dims, s->groups * s->columns));

@@ -140,19 +140,21 @@ static void skinny_add(SkinnySite *c, const Schedule *s) {
     schedule_add_guarded(site, candidate);
 }
 
-// Along K. Where weights span more pages than a device keeps addresses of (an H200: some 8 GB), one
-// stream took 75 us for 272 MB, four 62; where they do not, both take the same.
-static uint32_t skinny_streams(const SkinnySite *c) {
-    double bytes = c->n * c->k * c->batch * c->bytes;
-    uint32_t streams = 1;
+// Weights of a model may span more pages than a device keeps addresses of (an H200: some 8 GB).
+// Large ones, read as one stream, then wait: 75 us for 272 MB, 62 in four streams.
+static uint32_t skinny_streams(const SkinnySite *c, const Schedule *s) {
     if (c->along_n || !c->site->target->compute_units) return 0;
-    while (streams < SKINNY_STREAMS && bytes >= 2.0 * streams * SKINNY_STREAM) streams *= 2;
+    double tiles = ceil(c->n / (s->local / s->lanes * s->reg_n)), bytes = c->n * c->k * c->bytes;
+    uint32_t streams = 1;
+    while (streams < SKINNY_STREAMS && bytes >= 2.0 * streams * SKINNY_STREAM &&
+           tiles >= 2.0 * streams)
+        streams *= 2;
     return streams > 1 ? streams : 0;
 }
 
 static void skinny_candidate(SkinnySite *c, Schedule s) {
     const Target *target = c->site->target;
-    s.form = "skinny", s.tile_m = c->rows, s.streams = skinny_streams(c);
+    s.form = "skinny", s.tile_m = c->rows, s.streams = skinny_streams(c, &s);
     if (s.local > target->max_invocations) return;
     if (target->compute_units && skinny_registers(c, &s) > SKINNY_REGISTERS) return;
     if (s.unroll > 1 && c->k < skinny_depth(c, &s) / 2) return; // half of it past the end
