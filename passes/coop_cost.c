@@ -21,9 +21,9 @@ enum {
     COST_FILE = 65536,    // registers of a unit
     COST_SHARED = 228 * 1024,
     COST_INVOCATIONS = 2048,
-    COST_STRETCH = 1024, // of K, gone round from places of their own by tiles that share operands
-    COST_PART = 400,     // of each part of K
-    COST_WAIT = 200      // of a step of a part: few rows wait for memory, not for the L2
+    COST_STRETCH = 1024,  // of K, gone round from places of their own by tiles that share operands
+    COST_EACH_PART = 400, // of the dispatch, for each part of K
+    COST_WAIT = 200       // of a step of a part, in memory behind the L2
 };
 static const double cost_rate = 23.5;      // bytes moved a cycle at most
 static const double cost_staggered = 26;   // where tiles begin at different places along K
@@ -36,10 +36,11 @@ static const double cost_others = 0.08;
 // How much longer the steps of parts of K take, sums of parts left aside (0 to 17 % at 512 rows),
 // with one stage and with carried fragments.
 static const double cost_apart[2] = {1.12, 1.04};
-// The part of the time of its bytes that such a step waits beyond its products and fragments.
-static const double cost_unhidden = 0.5;
-// And those of less than four subgroups, with others of their kind on the unit (24 to 44 %).
+// How much longer steps of less than four subgroups take, with others of their kind on the unit
+// (24 to 44 %).
 static const double cost_narrow = 1.25;
+// Of the time of a part's bytes that its products and fragments do not cover, what a step waits.
+static const double cost_unhidden = 0.5;
 // Four subgroups below one another read the same columns: 1 to 4 % faster in five shapes.
 static const double cost_column = 0.99;
 
@@ -142,9 +143,9 @@ static double cost_pace(CoopPace *pace, const Schedule *s, double together) {
     return *step;
 }
 
-// What a workgroup that makes a part of K takes more. Large tiles of carried fragments wait for
-// nothing.
-static double cost_part(const CoopShape *shape, const Schedule *s, double steps) {
+// What a workgroup that makes a part of K waits for memory. Carried fragments of eight subgroups
+// hide it.
+static double cost_waits(const CoopShape *shape, const Schedule *s, double steps) {
     if (s->split_k < 2 || (s->stages > 1 && cost_warps(s) >= 8)) return 0;
     double hidden = cost_own_products(shape, s) + cost_reads(shape, s);
     double bytes = coop_step_bytes(shape, s) / cost_rate;
@@ -157,8 +158,11 @@ void coop_cost_at(CoopPace *pace, const Schedule *s, CoopSizes size, double unit
     double together = pace->together, steps = coop_steps(s, size.k);
     double each = ceil(out->groups / units), rounds = floor(each / together);
     double rest = each - rounds * together;
-    double start = COST_START + (s->stages > 1 ? COST_FILL : 0) + cost_part(pace->shape, s, steps);
-    if (s->split_k > 1) steps *= cost_apart[s->stages > 1], out->cycles = COST_PART * s->split_k;
+    double start = COST_START + (s->stages > 1 ? COST_FILL : 0) + cost_waits(pace->shape, s, steps);
+    if (s->split_k > 1) {
+        steps *= cost_apart[s->stages > 1];
+        out->cycles = COST_EACH_PART * s->split_k;
+    }
     if (rounds > 0) out->cycles += rounds * (start + steps * cost_pace(pace, s, together));
     if (rest > 0) out->cycles += start + steps * cost_pace(pace, s, rest);
     out->together = fmin(together, each);

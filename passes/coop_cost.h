@@ -9,15 +9,15 @@ typedef struct CoopSizes {
 } CoopSizes;
 
 typedef struct CoopCost {
-    double cycles;   // of one of `units` compute units, sums of parts of K left aside
-    double groups;   // workgroups
+    double cycles; // of one of `units` compute units, the dispatch that sums parts of K left aside
+    double groups; // workgroups
     double together; // of them, on a unit at a time
     unsigned registers;
 } CoopCost;
 
 enum { COOP_TOGETHER_MAX = 32 };
 
-// What schedules that differ only in parts of K have in common, whatever the sizes.
+// What schedules that differ only in parts of K and stagger have in common, whatever the sizes.
 typedef struct CoopPace {
     const CoopShape *shape;
     unsigned registers;

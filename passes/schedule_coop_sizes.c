@@ -149,28 +149,29 @@ static void sizes_try(CoopSite *c, CoopPace *pace, Schedule s) {
     vec_push(c->site->arena, &c->tries, one);
 }
 
-// Parts of K are few steps. Where their workgroups are few as well, these wait for memory: loads
-// two steps ahead.
-static void sizes_ahead(CoopSite *c, Schedule s) {
-    CoopPace pace;
-    bool few = false;
-    for (uint32_t i = 0; i < c->points && !few; i++)
-        few =
-            sizes_groups(c->point[i].size, &s) * s.split_k <= 2.0 * c->site->target->compute_units;
-    s.ahead = 2;
-    if (few && !coop_refuses(&c->shape, &s, c->site->target) && coop_pace(&c->shape, &s, &pace))
-        sizes_try(c, &pace, s);
+static bool sizes_few(const CoopSite *c, const Schedule *s) {
+    double units = c->site->target->compute_units;
+    for (uint32_t i = 0; i < c->points; i++)
+        if (sizes_groups(c->point[i].size, s) * sizes_parts(s) <= 2 * units) return true;
+    return false;
 }
 
+// Parts of K are few steps. Where their workgroups are few as well, these wait for memory: loads
+// two steps ahead, of operands that are loaded ahead at all.
 void coop_try(CoopSite *c, Schedule s) {
-    CoopPace pace;
+    CoopPace pace, far;
+    Schedule ahead = s;
     if (!coop_pace(&c->shape, &s, &pace)) return;
+    ahead.ahead = 2;
+    bool may = s.stages == 1 && c->shape.x.vector && c->shape.y.vector &&
+               coop_pace(&c->shape, &ahead, &far);
     double steps = coop_steps(&s, c->usual.k);
     sizes_try(c, &pace, s);
     for (s.split_k = 2; s.split_k <= SIZES_PARTS && SIZES_STEPS * s.split_k <= steps;
          s.split_k *= 2) {
         sizes_try(c, &pace, s);
-        if (s.stages == 1) sizes_ahead(c, s);
+        ahead.split_k = s.split_k;
+        if (may && sizes_few(c, &ahead)) sizes_try(c, &far, ahead);
     }
 }
 

@@ -47,6 +47,7 @@ ATTENTION = [(1, 32, 512, 128, 32, 512, False), (1, 32, 2048, 128, 32, 2048, Fal
              (1, 32, 2048, 128, 32, 2048, True), (1, 28, 4096, 128, 4, 4096, False),
              (1, 28, 4096, 128, 4, 4096, True), (1, 32, 2048, 64, 32, 2048, False),
              (8, 12, 256, 64, 12, 256, False), (1, 28, 1, 128, 4, 4096, False)]
+ATTENTION_REACH = ATTENTION[1:5] + ATTENTION[-1:]  # those with goals
 VISION = [("resnet50", "resnet50/resnet50.adp", (1, 32)),
           ("mobilenet_v2", "mobilenet/mobilenet_v2.adp", (1, 32)),
           ("mobilenet_v3_large", "mobilenet/mobilenet_v3.adp", (1, 32)),
@@ -479,7 +480,7 @@ def conv(table, adept, size):
 
 def attention(table, adept, size):
     shapes = {"full": ATTENTION, "dry": [(1, 2, 4, 16, 2, 4, True)], "quick": ATTENTION[1:4:2],
-              "reach": ATTENTION[1:5] + ATTENTION[-1:]}
+              "reach": ATTENTION_REACH}
     for shape in shapes[size]:
         b, h, s, d, kv, keys, causal = shape
         options = ["--kv-heads", str(kv), "--keys", str(keys)] + ["--causal"] * causal
