@@ -221,7 +221,8 @@ static uint64_t device_memory(const VkTable *vk, VkPhysicalDevice physical) {
     return largest;
 }
 
-enum { SLICE_ALIGN_LEAST = 16 }; // arguments are 8 bytes each, and read as vectors of two
+// A uniform block of pairs of words, whose alignment Vulkan rounds up to 16.
+enum { SLICE_ALIGN_LEAST = 16 };
 
 static void fill_limits(const VkPhysicalDeviceLimits *limits, DeviceCaps *caps) {
     caps->shared_bytes = limits->maxComputeSharedMemorySize;
