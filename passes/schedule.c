@@ -43,12 +43,19 @@ void schedule_add(ScheduleSite *site, Schedule schedule, double cost, const char
 }
 
 bool schedule_add_guarded(ScheduleSite *site, Candidate candidate) {
+    if (candidate.why && schedule_refused(&candidate.schedule, site->target)) return false;
     bool fits = !candidate.why || schedule_fits(site, schedule_workspace(site, &candidate));
     if (fits)
         vec_push(site->arena, &site->list, candidate);
     else
         site->too_large++;
     return fits && candidate.why;
+}
+
+uint32_t schedule_subgroup(const Target *target) {
+    TargetFeatures need = TF_SUBGROUP_SIZE_CONTROL | TF_SUBGROUP_SHUFFLE;
+    bool fixed = (target->features & need) == need && target->subgroup_min == target->subgroup_max;
+    return fixed ? target->subgroup_size : 0;
 }
 
 double schedule_size(const ScheduleSite *site, Dim dim) {

@@ -22,8 +22,13 @@ void schedule_map(ScheduleSite *site);
 void schedule_row(ScheduleSite *site);
 void schedule_window(ScheduleSite *site); // of family row
 void schedule_contract(ScheduleSite *site);
-void schedule_skinny(ScheduleSite *site);                           // of family contract
-void schedule_coop(ScheduleSite *site);                             // likewise
+void schedule_skinny(ScheduleSite *site); // of family contract
+void schedule_coop(ScheduleSite *site);   // likewise
+// The size that subgroups can be relied on to have, with shuffles; 0: none.
+uint32_t schedule_subgroup(const Target *target);
+// lower_check.c: why no family could use the schedule: sizes out of range or of the target; NULL if
+// one might.
+const char *schedule_refused(const Schedule *s, const Target *target);
 void schedule_planes(ScheduleSite *site);                           // likewise
 void schedule_simt(ScheduleSite *site, const ContractShape *shape); // likewise
 void schedule_direct(ScheduleSite *site);                           // likewise, after all others

@@ -155,13 +155,12 @@ static void direct_candidate(DirectSite *c, Schedule s, const DirectReads *reads
 // The same with K shared by lanes of a subgroup, where places are few.
 static void direct_shared(DirectSite *c, Schedule s, const DirectReads *reads) {
     const Target *target = c->site->target;
-    TargetFeatures need = TF_SUBGROUP_SHUFFLE | TF_SUBGROUP_SIZE_CONTROL;
     int64_t outer;
-    if ((target->features & need) != need || target->subgroup_min != target->subgroup_max ||
-        s.local % target->subgroup_size || !dim_is_const(c->site->dims, c->shape.k_outer, &outer) ||
+    s.subgroup = schedule_subgroup(target);
+    if (!s.subgroup || s.local % s.subgroup ||
+        !dim_is_const(c->site->dims, c->shape.k_outer, &outer) ||
         direct_places(c, &s, c->largest) > (double)DIRECT_FEW * target->compute_units)
         return;
-    s.subgroup = target->subgroup_size;
     for (s.lanes = 2; s.lanes <= s.subgroup && s.lanes < 2 * outer; s.lanes *= 2)
         direct_candidate(c, s, reads);
 }

@@ -141,10 +141,8 @@ static void row_candidate(RowSite *row, uint32_t lanes, uint32_t local) {
     Schedule s = {.lanes = lanes, .local = local, .rows = local / lanes, .vec = 1, .items = 1};
     if (row->along && (lanes > 1 || !row->across))
         s.vec = schedule_divisor(site, row->shape.length, 4);
-    TargetFeatures need = TF_SUBGROUP_SIZE_CONTROL | TF_SUBGROUP_SHUFFLE;
-    if (lanes > 1 && (target->features & need) == need &&
-        target->subgroup_min == target->subgroup_max && local % target->subgroup_size == 0)
-        s.subgroup = target->subgroup_size;
+    uint32_t subgroup = schedule_subgroup(target);
+    if (lanes > 1 && subgroup && local % subgroup == 0) s.subgroup = subgroup;
     row_keep(row, &s, device);
     double cost = device ? row_cost_device(row, &s) : row_cost_vectors(row, &s);
     const char *why = arena_printf(site->arena, "%u lanes a row%s, %s", lanes,

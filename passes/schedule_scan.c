@@ -82,13 +82,10 @@ static const ScanPolicy scan_policies[] = {
 
 void schedule_scan(ScheduleSite *site) {
     ScanSite scan = {.site = site};
-    const Target *target = site->target;
-    TargetFeatures need = TF_SUBGROUP_SIZE_CONTROL | TF_SUBGROUP_SHUFFLE;
     if (!scan_shape(site->graph, site->fused, &scan.shape)) return;
     scan.units = schedule_size(site, scan.shape.rows) * schedule_size(site, scan.shape.blocks);
     scan.length = schedule_size(site, scan.shape.block);
-    if ((target->features & need) == need && target->subgroup_min == target->subgroup_max)
-        scan.subgroup = target->subgroup_size;
+    scan.subgroup = schedule_subgroup(site->target);
     for (unsigned i = 0; i < sizeof scan_policies / sizeof scan_policies[0]; i++)
         if (scan_policies[i].op == scan.shape.node->op) scan_policies[i].candidates(&scan);
 }

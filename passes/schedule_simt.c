@@ -282,6 +282,7 @@ static void simt_tiles(SimtSite *c, uint32_t reg_m, uint32_t reg_n) {
         for (uint32_t across = 4; across <= local; across *= 2) {
             Schedule s = {.form = "simt", .local = local, .reg_m = reg_m, .reg_n = reg_n, .vec = 4};
             s.tile_m = local / across * reg_m, s.tile_n = across * reg_n;
+            if (schedule_refused(&s, target)) continue;
             bool wide = s.tile_m >= 2 * c->largest.m || s.tile_n >= 2 * c->largest.n;
             bool flat = s.tile_n > 8 * s.tile_m && s.tile_m < c->largest.m;
             bool high = s.tile_m > 8 * s.tile_n && s.tile_n < c->largest.n;

@@ -173,11 +173,10 @@ static bool skinny_unrolls(const SkinnySite *c, uint32_t step, uint32_t unroll) 
 
 static void skinny_lanes_along_k(SkinnySite *c, uint32_t lanes, uint32_t vec) {
     const Target *target = c->site->target;
-    TargetFeatures need = TF_SUBGROUP_SIZE_CONTROL | TF_SUBGROUP_SHUFFLE;
-    bool fixed = (target->features & need) == need && target->subgroup_min == target->subgroup_max;
+    uint32_t subgroup = schedule_subgroup(target);
     bool device = target->compute_units > 0;
     Schedule s = {.local = lanes < 128 ? 128 : lanes, .lanes = lanes, .vec = vec};
-    if (fixed && s.local % target->subgroup_size == 0) s.subgroup = target->subgroup_size;
+    if (subgroup && s.local % subgroup == 0) s.subgroup = subgroup;
     uint32_t near = s.subgroup && s.subgroup < lanes ? s.subgroup : lanes;
     for (s.reg_n = c->shape.cells; s.reg_n <= (device ? 4 : 8); s.reg_n *= 2)
         for (s.unroll = 1; s.unroll <= (device ? 8 : 1); s.unroll++) {
