@@ -36,8 +36,14 @@ static bool place_bound(Elab *e, const Expr *expr, Dim size, Dim fallback, Dim *
     *out = fallback;
     if (!expr) return true;
     if (!place_size(e, expr, out, &constant)) return false;
-    if (constant < 0) *out = dim_add(e->dims, size, *out);
-    return true;
+    if (constant >= 0) return true;
+    int64_t place, elements = 0;
+    *out = dim_add(e->dims, size, *out);
+    if (!dim_is_const(e->dims, *out, &place) || place >= 0) return true;
+    (void)dim_is_const(e->dims, size, &elements);
+    elab_error(e, expr->span, "%lld is before the start of an axis of size %lld",
+               (long long)constant, (long long)elements);
+    return false;
 }
 
 static bool place_range(Elab *e, const Index *index, Dim size, Places *places, unsigned axis) {
