@@ -91,6 +91,36 @@ static const char *host_name(Elab *e, const Stmt *stmt, bool *good) {
     return name;
 }
 
+// Hosts give tensors by name, so that no two inputs, and no two outputs, may share one.
+static bool host_is_new(Elab *e, Span span, const char *what, const char *name, const char *other) {
+    if (strcmp(name, other) != 0) return true;
+    elab_error(e, span, "there is an %s named \"%s\" for the host already", what, name);
+    return false;
+}
+
+static bool input_is_new(Elab *e, const Stmt *stmt, const char *host) {
+    const Graph *g = e->graph;
+    const char *name = host ? host : stmt->name.text;
+    for (NodeId id = 1; id < g->nodes.len; id++) {
+        const Node *node = graph_node(g, id);
+        if (node->kind != NODE_OP || node->op != OP_INPUT) continue;
+        const char *other =
+            node->decl->host_name ? node->decl->host_name : graph_value(g, node->result[0])->name;
+        if (!host_is_new(e, stmt->span, "input", name, other)) return false;
+    }
+    return true;
+}
+
+static bool output_is_new(Elab *e, const Stmt *stmt, const char *host) {
+    const char *name = host ? host : stmt->name.text;
+    for (uint32_t i = 0; i < e->graph->outputs.len; i++) {
+        const Output *output = &e->graph->outputs.at[i];
+        const char *other = output->host_name ? output->host_name : output->name;
+        if (!host_is_new(e, stmt->span, "output", name, other)) return false;
+    }
+    return true;
+}
+
 static Item declare(Elab *e, const Stmt *stmt, OpId op, const Decl *decl, const Type *type) {
     const Loc *loc;
     uint32_t locs = elab_locs(e, stmt->span, &loc);
@@ -118,6 +148,7 @@ void elab_input(Elab *e, const Stmt *stmt) {
         elab_error(e, stmt->span, "the model has more than %d inputs", PORTS_MAX);
         good = false;
     }
+    good = good && input_is_new(e, stmt, decl.host_name);
     if (good) item = declare(e, stmt, OP_INPUT, &decl, &type);
     scope_define(e, &stmt->name, BIND_INPUT, item, "input");
 }
@@ -146,6 +177,8 @@ void elab_output(Elab *e, const Stmt *stmt) {
     if (is_output(e, self)) {
         elab_error(e, stmt->name.span, "there is an output %s already", self);
         good = false;
+    } else {
+        good = good && output_is_new(e, stmt, host);
     }
     Binding *old = scope_find_here(e->scope, self);
     if (old && old->kind != BIND_VALUE && old->kind != BIND_LOST) {
