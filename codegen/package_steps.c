@@ -174,8 +174,39 @@ static void put_units(PackageWriter *w) {
     }
 }
 
+// As many dispatches, trips through empty repeats included, as readers take.
+static bool count_launches(const PackageWriter *w) {
+    const Program *program = w->program;
+    uint64_t trips[ADX_NESTING_MAX + 1] = {1}, total = 0;
+    uint32_t depth = 0;
+    for (uint32_t i = 0; i < program->run.len && total <= ADX_LAUNCHES_MAX; i++) {
+        const PlanStep *step = &program->plan->run.at[i];
+        const Node *node = step->node ? graph_node(w->graph, step->node) : NULL;
+        uint32_t most = 1;
+        for (uint32_t a = 0; a < program->run.at[i].alternatives.len; a++)
+            if (program->run.at[i].alternatives.at[a].count > most)
+                most = program->run.at[i].alternatives.at[a].count;
+        if (!node) {
+            depth--;
+        } else if (node->kind != NODE_REPEAT) {
+            total += trips[depth] * most;
+        } else if (depth == ADX_NESTING_MAX) {
+            diag_error(w->diags, (Span){0}, "repeats nest deeper than %d", ADX_NESTING_MAX);
+            return false;
+        } else {
+            trips[depth + 1] = trips[depth] * (uint64_t)(node->hi - node->lo);
+            total += trips[++depth];
+        }
+    }
+    if (total <= ADX_LAUNCHES_MAX) return true;
+    diag_error(w->diags, (Span){0}, "a run has more than %d dispatches, trips of repeats included",
+               ADX_LAUNCHES_MAX);
+    return false;
+}
+
 bool package_steps(PackageWriter *w) {
     const Program *program = w->program;
+    if (!count_launches(w)) return false;
     put_kernels(w);
     for (uint32_t i = 0; i < program->run.len; i++) {
         put_step(w, &program->plan->run.at[i], &program->run.at[i]);

@@ -216,7 +216,7 @@ static void print_alternative(Arena *arena, const Package *package, const AdxAlt
 static Count print_steps(Arena *arena, const Package *package, uint32_t first, uint32_t count,
                          bool args, Text *out) {
     Count total = {0, 0};
-    uint32_t times[PACKAGE_NESTING_MAX + 1] = {1}, depth = 0;
+    uint32_t times[ADX_NESTING_MAX + 1] = {1}, depth = 0;
     for (uint32_t i = first; i < first + count; i++) {
         const AdxStep *step = &package->steps[i];
         const char *name = package_string(package, step->name);

@@ -16,6 +16,8 @@
     "\x8e"                                                                                         \
     "ADX\r\n\x1a\n" // 8 bytes; the newlines show text-mode damage
 enum { ADX_MAJOR = 1, ADX_MINOR = 0, ADX_ALIGN = 64, ADX_BLOCK_ALIGN = 256 };
+// Of a run: dispatches and trips at most, and how deep repeats nest.
+enum { ADX_LAUNCHES_MAX = 1000000, ADX_NESTING_MAX = 16 };
 #define ADX_NONE 0xffffffffu
 
 typedef uint32_t StrRef, ExprRef;

@@ -5,8 +5,6 @@
 #include "runtime/expr.h"
 #include "runtime/source.h"
 
-enum { PACKAGE_LAUNCHES_MAX = 1000000, PACKAGE_NESTING_MAX = 16 };
-
 typedef struct Package {
     uint8_t *bytes;
     uint64_t size;

@@ -225,24 +225,24 @@ static uint32_t most_dispatches(const Package *package, const AdxStep *step) {
 // Nesting of steps [first, first + count), and how many dispatches they can come to; a trip and a
 // step count as one even where they dispatch nothing, so that the walk through them is bounded.
 static bool check_program(Check *check, uint32_t first, uint32_t count, uint32_t *launches) {
-    uint64_t trips[PACKAGE_NESTING_MAX + 1] = {1}, total = 0;
+    uint64_t trips[ADX_NESTING_MAX + 1] = {1}, total = 0;
     uint32_t depth = 0;
     check->section = "step";
     for (uint32_t i = first; i < first + count; i++) {
         const AdxStep *step = &check->package->steps[i];
         check->record = i;
         if (step->kind == ADX_STEP_REPEAT) {
-            if (depth == PACKAGE_NESTING_MAX) return fail(check, "repeats nest too deep");
-            // Bounded: 4,096 times at most PACKAGE_LAUNCHES_MAX.
+            if (depth == ADX_NESTING_MAX) return fail(check, "repeats nest too deep");
+            // Bounded: 4,096 times at most ADX_LAUNCHES_MAX.
             trips[depth + 1] = trips[depth] * (uint64_t)(step->hi - step->lo);
             total += trips[++depth];
-            if (total > PACKAGE_LAUNCHES_MAX) return fail(check, "too many trips");
+            if (total > ADX_LAUNCHES_MAX) return fail(check, "too many trips");
         } else if (step->kind == ADX_STEP_END) {
             if (!depth) return fail(check, "a repeat ends that did not begin");
             depth--;
         } else {
             total += trips[depth] * most_dispatches(check->package, step);
-            if (total > PACKAGE_LAUNCHES_MAX) return fail(check, "more than 1,000,000 dispatches");
+            if (total > ADX_LAUNCHES_MAX) return fail(check, "more than 1,000,000 dispatches");
         }
     }
     if (depth) return fail(check, "a repeat does not end");

@@ -7,8 +7,8 @@ typedef struct StepWalk {
     const Package *package;
     int64_t *values; // one a dim; trips are written here
     uint32_t at, end, depth;
-    uint32_t repeats[PACKAGE_NESTING_MAX]; // open ones
-    bool first, moved;                     // moved: a trip has changed since the last step
+    uint32_t repeats[ADX_NESTING_MAX]; // open ones
+    bool first, moved;                 // moved: a trip has changed since the last step
 } StepWalk;
 
 static inline StepWalk step_walk(const Package *package, uint32_t first, uint32_t count,
