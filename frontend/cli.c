@@ -36,6 +36,10 @@ static bool unknown_option(Arena *arena, const CliOption *table, const char *nam
 static bool store(Arena *arena, const CliOption *option, const char *value, void *options,
                   Text *error) {
     char *field = (char *)options + option->field;
+    if (option->kind == CLI_TEXT && !*value) {
+        text_printf(error, "'--%s': the value is empty", option->name);
+        return false;
+    }
     switch (option->kind) {
     case CLI_FLAG: *(bool *)field = true; break;
     case CLI_TEXT: *(const char **)field = value; break;
@@ -243,5 +247,8 @@ int cli_main(int argc, char **argv) {
         text_free(&text);
         return code;
     }
-    return command->run(argc - 2, argv + 2);
+    int code = command->run(argc - 2, argv + 2);
+    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+    int failed = cli_fail(CLI_INPUT, "standard output could not be written");
+    return code == CLI_OK ? failed : code;
 }

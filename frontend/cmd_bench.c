@@ -279,6 +279,8 @@ static int run(int argc, char **argv) {
         code = cli_usage_error(&cmd_bench, error.data);
     else if (words.len != 1)
         code = cli_usage_error(&cmd_bench, "one op or model is wanted");
+    else if (options.weights && options.random_weights)
+        code = cli_usage_error(&cmd_bench, "--weights and --random-weights exclude each other");
     else if (!find_op(words.at[0]) && !strpbrk(words.at[0], "./"))
         code = unknown(words.at[0]);
     else {

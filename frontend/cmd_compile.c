@@ -189,7 +189,9 @@ static int run(const CliCommand *command, Emit kind, int argc, char **argv) {
         code = cli_usage_error(command, "--emit=spirv wants -o FOLDER");
     } else if (kind != EMIT_SPIRV && options.dims.len) {
         code = cli_usage_error(command, "--dim goes with --emit=spirv");
-    } else if (options.output && file_same(words.at[0], options.output)) {
+    } else if (options.output &&
+               (file_same(words.at[0], options.output) ||
+                (options.pipeline.target && file_same(options.pipeline.target, options.output)))) {
         code = cli_usage_error(command, "the output would replace the input");
     } else {
         Pipeline pipeline;

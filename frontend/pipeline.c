@@ -31,8 +31,12 @@ static bool sink_dump(void *user, const char *file, const char *text, size_t len
     Pipeline *pipeline = user;
     Text error = {0};
     const char *path = arena_printf(pipeline->arena, "%s/%s", pipeline->options.dump_dir, file);
-    bool good = file_make_folder(pipeline->options.dump_dir, &error) &&
-                file_write(path, text, length, &error);
+    bool good = file_make_folder(pipeline->options.dump_dir, &error);
+    if (good && pipeline->input && file_same(pipeline->input, path)) {
+        text_printf(&error, "%s: the dump would replace the input", path);
+        good = false;
+    }
+    good = good && file_write(path, text, length, &error);
     if (!good) diag_error(pipeline->diags, nowhere, "%s", error.data);
     text_free(&error);
     return good;
@@ -161,6 +165,7 @@ bool pipeline_load_text(Pipeline *pipeline, const char *name, const char *text, 
 
 bool pipeline_load(Pipeline *pipeline, const char *path) {
     Text text = {0};
+    pipeline->input = path;
     bool good = source_read_text(path, pipeline->diags, &text) &&
                 pipeline_load_text(pipeline, strcmp(path, "-") == 0 ? "<stdin>" : path,
                                    text.data ? text.data : "", text.len);

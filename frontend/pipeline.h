@@ -114,7 +114,8 @@ typedef struct Pipeline {
     PipelineOptions options;
     Target target;
     TextStage loaded;
-    bool stopped; // --stop-after: the graph is not meant for later stages
+    const char *input; // its file, NULL: none
+    bool stopped;      // --stop-after: the graph is not meant for later stages
     Graph *graph;
     Text source; // the graph's text before the passes
     Plan *plan;

@@ -39,4 +39,53 @@ err_has "not a regular file"
 mkfifo "$scratch/fifo"
 expect 1 compile "$scratch/fifo" -o "$scratch/bad.adx"
 err_has "not a regular file"
+
+# A bound is in its axis; hosts tell tensors apart by name.
+model() { printf 'adept 1\nmodel m {\n%s\n}\n' "$1" >"$scratch/bad.adp"; }
+for index in -5 -8 -5:4 :-5 -6:-5; do
+    model "input x : [4] f32
+output y = x[$index]"
+    refused "is before the start of an axis of size 4"
+done
+model 'input x : [4] f32 from "a"
+input z : [4] f32 from "a"
+output y = x - z'
+refused 'there is an input named "a" for the host already'
+model 'input x : [4] f32
+output y = -x from "b"
+output b = abs(x)'
+refused 'there is an output named "b" for the host already'
+
+# What readers of packages would refuse is not written.
+model 'input x : [4] f32
+y1 = x
+repeat i in 0..1001 {
+repeat j in 0..1001 {
+y1 = y1 + 1
+}
+}
+output y = y1'
+refused "more than 1000000 dispatches"
+
+# Nothing is written over what is read, nor without a name.
+cp tests/cli/models/elementwise.adp "$scratch/00-source.adp"
+expect 1 compile "$scratch/00-source.adp" -o "$scratch/a.adx" --dump-dir "$scratch"
+err_has "the dump would replace the input"
+cmp -s tests/cli/models/elementwise.adp "$scratch/00-source.adp" || fail "the input was replaced"
+expect 0 devices --dump-profile
+cp "$scratch/out" "$scratch/p.target"
+expect 2 compile tests/cli/models/elementwise.adp --target "$scratch/p.target" -o "$scratch/p.target"
+err_has "would replace"
+expect 2 compile tests/cli/models/elementwise.adp -o ""
+err_has "the value is empty"
+expect 2 compile tests/cli/models/elementwise.adp -o "$scratch/a.adx" --dump-dir=
+err_has "the value is empty"
+
+# A profile that knows no subgroup size; a product that is wide, flat and short.
+sed 's/^subgroup_size = .*/subgroup_size = 0/' "$scratch/p.target" >"$scratch/z.target"
+expect 0 compile examples/digits/lenet5.adp --target "$scratch/z.target" -o "$scratch/a.adx"
+model 'input x : [2, 6] f32
+input y : [6, 2048] f32
+output o = x @ y'
+expect 0 compile "$scratch/bad.adp" -o "$scratch/a.adx"
 finish

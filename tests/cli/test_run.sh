@@ -110,4 +110,20 @@ VK_DRIVER_FILES=/dev/null VK_ICD_FILENAMES=/dev/null expect 3 run $model --in x=
 err_has "mesa-vulkan-drivers"
 VK_DRIVER_FILES=/dev/null VK_ICD_FILENAMES=/dev/null \
     expect 0 run $model --in x=$models/x.npy --device reference
+
+# Outputs do not replace what is read; weights come from one place; what cannot be written is told.
+cp $models/x.npy "$scratch/x.npy"
+expect 2 run $model --in x="$scratch/x.npy" --device reference --out y="$scratch/x.npy"
+err_has "an output would replace what the run reads"
+cmp -s $models/x.npy "$scratch/x.npy" || fail "the input was replaced"
+expect 2 run examples/digits/lenet5.adp -w examples/digits/lenet5.safetensors --random-weights 1
+err_has "exclude each other"
+expect 0 run $model --in x=$models/x.npy --device 0 --random-weights 1
+if [ -e /dev/full ]; then
+    for command in "bench map -s 3x4" "run $model --in x=$models/x.npy" "compile $model --emit=graph"; do
+        code=0
+        "$adept" $command >/dev/full 2>"$scratch/err" </dev/null || code=$?
+        [ "$code" = 1 ] || fail "adept $command >/dev/full: exit $code, not 1"
+    done
+fi
 finish
