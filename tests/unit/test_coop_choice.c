@@ -14,6 +14,18 @@
 #include "tests/support/graph_make.h"
 #include "tests/support/program_run.h"
 
+enum { WORKSPACE = 1 << 28 };
+
+// The first step for an H200.
+static const PlanStep *planned_step(Graph *g) {
+    Target target;
+    assert_true(target_builtin("h200", &target));
+    CompileOptions options = {.max_workspace = WORKSPACE};
+    Plan *plan;
+    assert_true(plan_build(g, &target, &options, NULL, &plan));
+    return &plan->run.at[0];
+}
+
 static void choices_run(void **state) {
     (void)state;
     static const int64_t few[] = {1, 17, 70};
@@ -52,12 +64,7 @@ static void rows_choose(void **state) {
     ValueId x = make_input(g, "x", "[N, 4096] f16"), y = make_input(g, "y", "[520, 4096] f16");
     NodeId fused = graph_begin_fused(g, "k", "contract", false);
     make_finish(g, fused, make_contract(g, "dtype=f32", x, y));
-    Target target;
-    assert_true(target_builtin("h200", &target));
-    CompileOptions options = {.max_workspace = 1 << 28};
-    Plan *plan;
-    assert_true(plan_build(g, &target, &options, NULL, &plan));
-    const PlanStep *step = &plan->run.at[0];
+    const PlanStep *step = planned_step(g);
     uint32_t ranges = 0, first = 0, last = 0;
     int64_t top = 0, least = 0, whole = 0;
     for (uint32_t i = 0; i < step->alternatives.len; i++) {
@@ -71,7 +78,7 @@ static void rows_choose(void **state) {
         assert_true(most > top && a->schedule.split_k > 1);
         assert_true(dim_eval(g->dims, a->workspace, &one, &least));
         assert_true(dim_eval(g->dims, a->workspace, &all, &whole));
-        assert_true(least <= whole && whole <= options.max_workspace);
+        assert_true(least <= whole && whole <= WORKSPACE);
         top = most, last = a->schedule.tile_m * a->schedule.tile_n;
         if (!ranges++) first = last;
     }
@@ -114,12 +121,7 @@ static void parts_load_ahead(void **state) {
         ValueId x = make_input(g, "x", list[i].x), y = make_input(g, "y", "[4096, 4096] f16");
         NodeId fused = graph_begin_fused(g, "k", "contract", false);
         make_finish(g, fused, make_contract(g, NULL, x, y));
-        Target target;
-        assert_true(target_builtin("h200", &target));
-        CompileOptions options = {.max_workspace = 1 << 28};
-        Plan *plan;
-        assert_true(plan_build(g, &target, &options, NULL, &plan));
-        const Schedule *s = &plan->run.at[0].alternatives.at[0].schedule;
+        const Schedule *s = &planned_step(g)->alternatives.at[0].schedule;
         assert_int_equal(s->tile_m, list[i].tile_m);
         assert_int_equal(s->tile_n, list[i].tile_n);
         assert_int_equal(s->tile_k, list[i].tile_k);
@@ -139,12 +141,7 @@ static void long_products(void **state) {
     ValueId x = make_input(g, "x", "[N, 3584] f16"), y = make_input(g, "y", "[3584, 3584] f16");
     NodeId fused = graph_begin_fused(g, "k", "contract", false);
     make_finish(g, fused, make_contract(g, NULL, x, y));
-    Target target;
-    assert_true(target_builtin("h200", &target));
-    CompileOptions options = {.max_workspace = 1 << 28};
-    Plan *plan;
-    assert_true(plan_build(g, &target, &options, NULL, &plan));
-    const PlanStep *step = &plan->run.at[0];
+    const PlanStep *step = planned_step(g);
     const Alternative *used = NULL;
     for (uint32_t i = 0; i < step->alternatives.len && !used; i++) {
         const Alternative *a = &step->alternatives.at[i];
