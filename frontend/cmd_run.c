@@ -247,19 +247,19 @@ static int run_model(Arena *arena, const Options *options, const char *path) {
 }
 
 // Whether an output would be written over what the run reads.
-static const char *replaced(Arena *arena, const Options *options, const char *model) {
+static bool replaces(Arena *arena, const Options *options, const char *model) {
     const char *name, *out, *in;
     for (uint32_t i = 0; i < options->out.len; i++) {
         if (!cli_split(arena, options->out.at[i], &name, &out)) continue;
         const char *read[] = {model, options->weights, options->pipeline.target};
         for (unsigned k = 0; k < sizeof read / sizeof *read; k++)
-            if (read[k] && file_same(read[k], out)) return out;
+            if (read[k] && file_same(read[k], out)) return true;
         for (uint32_t k = 0; k < options->in.len; k++) {
             if (!cli_split(arena, options->in.at[k], &name, &in)) in = options->in.at[k];
-            if (file_same(in, out)) return out;
+            if (file_same(in, out)) return true;
         }
     }
-    return NULL;
+    return false;
 }
 
 static int run(int argc, char **argv) {
@@ -275,7 +275,7 @@ static int run(int argc, char **argv) {
         code = cli_usage_error(&cmd_run, "one model is wanted");
     else if (options.weights && options.random_weights)
         code = cli_usage_error(&cmd_run, "--weights and --random-weights exclude each other");
-    else if (replaced(arena, &options, words.at[0]))
+    else if (replaces(arena, &options, words.at[0]))
         code = cli_usage_error(&cmd_run, "an output would replace what the run reads");
     else if (options.repeat > REPEAT_MAX)
         code = cli_usage_error(&cmd_run, "--repeat is at most 1000000");

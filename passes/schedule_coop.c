@@ -65,13 +65,16 @@ static uint32_t coop_unroll(const CoopSite *c, const Schedule *s) {
     return unroll;
 }
 
-static void coop_depths(CoopSite *c, Schedule s) {
+static void coop_one_stage(CoopSite *c, Schedule s) {
     for (uint32_t deep = 1; deep <= 8; deep *= 2) {
         s.tile_k = deep * s.frag_k;
         s.stages = 1, s.unroll = 0;
         coop_candidate(c, s);
     }
-    if (s.tile_m % (4 * s.frag_m) && s.tile_m > 4 * s.frag_m) return; // 96 rows: 7 % slower carried
+}
+
+static void coop_depths(CoopSite *c, Schedule s) {
+    coop_one_stage(c, s);
     s.tile_k = s.frag_k;
     s.stages = 2, s.unroll = coop_unroll(c, &s);
     if (c->shape.x.vector && c->shape.y.vector) coop_candidate(c, s);
@@ -83,7 +86,7 @@ static void coop_between(CoopSite *c, Schedule s) {
     s.warp_m = 3 * s.frag_m, s.tile_m = 2 * s.warp_m, s.local = 8 * s.subgroup;
     for (uint32_t j = 1; j <= 2; j *= 2) {
         s.warp_n = j * s.frag_n, s.tile_n = 4 * s.warp_n;
-        coop_depths(c, s);
+        coop_one_stage(c, s); // carried fragments took 7 % longer
     }
 }
 
